@@ -1,0 +1,36 @@
+"""regard: sequence-to-sequence models with attention, with the arithmetic of every number in them.
+
+The public names are imported on first use: `import regard` reads no torch and takes milliseconds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from regard.version import __version__
+
+if TYPE_CHECKING:
+    from regard.attention import Details, attend, weigh
+    from regard.tracing import label, trace
+
+# Where each public name lives. Adding one here (and above, for type checkers) makes it public.
+_HOMES = {
+    "Details": "regard.attention",
+    "attend": "regard.attention",
+    "label": "regard.tracing",
+    "trace": "regard.tracing",
+    "weigh": "regard.attention",
+}
+
+__all__ = ["Details", "__version__", "attend", "label", "trace", "weigh"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
