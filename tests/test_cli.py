@@ -12,16 +12,12 @@ from regard.version import __version__
 
 
 def regard(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, check=False)
 
 
 def test_the_version_is_printed_without_loading_torch() -> None:
     code = (
-        "import sys; from regard.cli import main\n"
-        "try: main(['--version'])\n"
-        "finally: assert 'torch' not in sys.modules"
+        "import sys; from regard.cli import main\ntry: main(['--version'])\nfinally: assert 'torch' not in sys.modules"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (run.stdout, run.returncode) == (f"regard {__version__}\n", 0)

@@ -75,10 +75,7 @@ def test_importing_regard_is_quick_and_leaves_torch_alone() -> None:
         "import sys, time; t = time.perf_counter(); import regard; t = time.perf_counter() - t;"
         "print(t, 'torch' in sys.modules, 'numpy' in sys.modules)"
     )
-    runs = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        for _ in range(3)
-    ]
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
     seconds, torch, numpy = min(run.stdout.split() for run in runs)
     assert (torch, numpy) == ("False", "False")
     assert float(seconds) < 0.2

@@ -37,9 +37,7 @@ def test_a_write_that_ends_well_takes_the_place_of_the_old_file(tmp_path: Path) 
 def test_a_new_file_has_the_rights_any_new_file_has(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("")
     write_text(tmp_path / "atomic", "")
-    assert stat.S_IMODE((tmp_path / "atomic").stat().st_mode) == stat.S_IMODE(
-        (tmp_path / "plain").stat().st_mode
-    )
+    assert stat.S_IMODE((tmp_path / "atomic").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,7 @@ def mistakes(error: ValidationError, kind: type[BaseModel], values: Any) -> list
     for each in error.errors(include_url=False):
         path = _key_path(each["loc"], values, missing=each["type"] == "missing")
         found.setdefault(path, []).append(_said(dict(each), kind, path))
-    return [
-        Mistake(path, _together(said)) for path, said in found.items() if not _told_deeper(path, said, found)
-    ]
+    return [Mistake(path, _together(said)) for path, said in found.items() if not _told_deeper(path, said, found)]
 
 
 def _key_path(location: Path, values: Any, *, missing: bool) -> Path:
@@ -104,9 +102,7 @@ def _said(error: dict[str, Any], kind: type[BaseModel], path: Path) -> str:
 
 def _missing(kind: type[BaseModel], path: Path) -> str:
     models = list(_models(_at(kind, path[:-1])))
-    notes = [
-        model.model_fields[str(path[-1])].description for model in models if path[-1] in model.model_fields
-    ]
+    notes = [model.model_fields[str(path[-1])].description for model in models if path[-1] in model.model_fields]
     note = f": {notes[0]}" if notes and notes[0] else ""
     return f"missing, and there is no default{note}"
 
@@ -127,9 +123,7 @@ def _not_a_choice(kind: type[BaseModel], path: Path, error: dict[str, Any], came
     if error["type"] == "union_tag_invalid":
         tag = str(error["ctx"]["discriminator"]).strip("'")
         return unknown(tag, str(error["ctx"]["tag"]), error["ctx"]["expected_tags"].strip("'").split("', '"))
-    choices = [
-        str(each) for kind_ in _at(kind, path) if get_origin(kind_) is Literal for each in get_args(kind_)
-    ]
+    choices = [str(each) for kind_ in _at(kind, path) if get_origin(kind_) is Literal for each in get_args(kind_)]
     if not choices or not isinstance(error["input"], str):
         return f"expected {error['ctx']['expected']}, came {came}"
     return unknown("choice", error["input"], choices)
@@ -142,9 +136,7 @@ def in_words(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return (
-            f"a mapping with the keys {', '.join(map(str, list(value)[:6]))}" if value else "an empty mapping"
-        )
+        return f"a mapping with the keys {', '.join(map(str, list(value)[:6]))}" if value else "an empty mapping"
     return reprlib.repr(value)
 
 

@@ -45,9 +45,7 @@ def parse(text: str, name: str) -> tuple[dict[str, Any], Lines]:
     except RecursionError:
         raise Misuse(f"{name}: nested too deeply for a configuration") from None
     if values is not None and not isinstance(values, dict):
-        raise Misuse(
-            f"{name}: expected keys and values (key: value) at the top, came {type(values).__name__}"
-        )
+        raise Misuse(f"{name}: expected keys and values (key: value) at the top, came {type(values).__name__}")
     return values or {}, lines
 
 

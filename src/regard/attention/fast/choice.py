@@ -1,0 +1,70 @@
+"""The one table that decides which path a call takes.
+
+A path says in words what stands in its way; where nothing does, it may run. The first of `PATHS` that may is
+taken; the reference is taken where none may, where a derivation is being recorded, and where it is asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.attention.call import Call
+from regard.attention.fast import flex, sdpa
+from regard.support.nearest import unknown
+from regard.tracing.labels import active
+
+IMPLEMENTATIONS = ("auto", "reference", "fused")
+
+
+@dataclass(frozen=True)
+class Path:
+    """A faster way: what stands in its way for a call (None where nothing does), and how it runs one."""
+
+    name: str
+    obstacle: Callable[[Call], str | None]
+    run: Callable[[Call], Tensor]
+
+
+PATHS = (Path("flex", flex.obstacle, flex.run), Path("sdpa", sdpa.obstacle, sdpa.run))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which path a call would take, why, and what stood in the way of the others."""
+
+    path: str
+    why: str
+    obstacles: dict[str, str]
+
+    def __str__(self) -> str:
+        rows = [f"{self.path}: {self.why}", *(f"not {name}: {said}" for name, said in self.obstacles.items())]
+        return "\n".join(rows)
+
+
+def pick(call: Call, implementation: str) -> Path | None:
+    """The path to take; None is the reference. An explicit "fused" that cannot be served is an error."""
+    if implementation == "reference" or (implementation == "auto" and active()):
+        return None
+    if implementation not in IMPLEMENTATIONS:
+        raise ValueError(unknown("implementation", str(implementation), IMPLEMENTATIONS))
+    for path in PATHS:
+        if path.obstacle(call) is None:
+            return path
+    if implementation == "fused":
+        said = "; ".join(f"{path.name}: {path.obstacle(call)}" for path in PATHS)
+        raise ValueError(f"implementation='fused': no fused path can serve this call ({said})")
+    return None
+
+
+def explain(call: Call, implementation: str) -> Choice:
+    """The same choice, in words."""
+    path = pick(call, implementation)
+    obstacles = {each.name: said for each in PATHS if (said := each.obstacle(call)) is not None}
+    if path is not None:
+        return Choice(path.name, "gives the same answer for this call, faster", obstacles)
+    if implementation == "reference":
+        return Choice("reference", "asked for", obstacles)
+    if active():
+        return Choice("reference", "a derivation is being recorded, and only this path shows every step", obstacles)
+    return Choice("reference", "no fused path can serve this call", obstacles)

@@ -1,0 +1,185 @@
+"""Multi-head attention: project, split, attend, merge. Nothing is kept between calls.
+
+    head_h = attend(X W_q^h, Y W_k^h, Y W_v^h)          output = [head_1 … head_H] W_o
+
+Shape suffixes: B batch, H heads, T queries, S keys, d width.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import normalise as normalisers
+from regard.attention import scores
+from regard.attention.core import Implementation, attend
+from regard.attention.masks import Mask
+from regard.attention.normalise import Normaliser
+from regard.attention.positions import Positions
+from regard.attention.scores import Score
+from regard.tracing.labels import label
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Keys and values projected so far. Passing one in consumes it: its room may be written to in place."""
+
+    key_BHSd: Tensor
+    value_BHSd: Tensor
+    length: int
+    """How many places are filled; the room behind them is spare."""
+
+    @property
+    def key(self) -> Tensor:
+        return self.key_BHSd[..., : self.length, :]
+
+    @property
+    def value(self) -> Tensor:
+        return self.value_BHSd[..., : self.length, :]
+
+    def select(self, index: Tensor) -> "Cache":
+        """The sequences of the batch in another order, some perhaps twice or not at all (beams)."""
+        return Cache(self.key_BHSd[index], self.value_BHSd[index], self.length)
+
+    def extended(self, key: Tensor, value: Tensor) -> "Cache":
+        """With further places; the room doubles when it is full, so n steps copy O(n) places in all."""
+        end = self.length + key.shape[-2]
+        if torch.is_grad_enabled() and (key.requires_grad or self.key_BHSd.requires_grad):
+            # Writing in place would break the graph of earlier steps.
+            return Cache(torch.cat([self.key, key], -2), torch.cat([self.value, value], -2), end)
+        keys, values = self._room(self.key_BHSd, end), self._room(self.value_BHSd, end)
+        keys[..., self.length : end, :] = key
+        values[..., self.length : end, :] = value
+        return Cache(keys, values, end)
+
+    def _room(self, held: Tensor, end: int) -> Tensor:
+        if end <= held.shape[-2]:
+            return held
+        shape = list(held.shape)
+        shape[-2] = max(end, 2 * held.shape[-2], 8)
+        wider = held.new_zeros(shape)
+        wider[..., : self.length, :] = held[..., : self.length, :]
+        return wider
+
+
+class Attended(NamedTuple):
+    """The output, what to pass as `cache` next time, and the weights [B, H, T, S] where they were asked for."""
+
+    output: Tensor
+    cache: Cache
+    weights: Tensor | None
+
+
+class MultiHead(nn.Module):
+    """Attention by several heads, each with projections of its own, to itself or to a memory.
+
+    `kv_heads` below `heads` shares each key head among heads / kv_heads query heads. `key_width` is the memory's
+    width where it is not the query's. Any score and any normaliser of this package may stand in.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        kv_heads: int | None = None,
+        head_width: int | None = None,
+        key_width: int | None = None,
+        bias: bool = True,
+        out_bias: bool | None = None,
+        score: Score | str = scores.PLAIN["scaled_dot"],
+        normalise: Normaliser | str = normalisers.softmax,
+        positions: Positions | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        self.head_width = _head_width(width, heads, self.kv_heads, head_width)
+        memory = width if key_width is None else key_width
+        self.query = nn.Linear(width, heads * self.head_width, bias)
+        self.key = nn.Linear(memory, self.kv_heads * self.head_width, bias)
+        self.value = nn.Linear(memory, self.kv_heads * self.head_width, bias)
+        self.out = nn.Linear(heads * self.head_width, width, bias if out_bias is None else out_bias)
+        self.score = scores.make(score, self.head_width, self.head_width) if isinstance(score, str) else score
+        self.normalise = normalisers.named(normalise)
+        self.positions = Positions() if positions is None else positions
+        self.dropout = dropout
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+        cache: Cache | None = None,
+        want_weights: bool = False,
+        generator: torch.Generator | None = None,
+        implementation: Implementation = "auto",
+    ) -> Attended:
+        """x [B, T, width]. Self-attention without a memory: new keys are joined to the cache's.
+
+        To attend to a memory pass it, or the cache of its projections that `project` gave (then `memory=None` and
+        `attend_to`): see `attend_to`.
+        """
+        if memory is not None:
+            return self.attend_to(
+                x, self.project(memory), mask=mask, bias=bias, want_weights=want_weights,
+                generator=generator, implementation=implementation,
+            )  # fmt: skip
+        start = 0 if cache is None else cache.length
+        new = self.project(x, start)
+        cache = new if cache is None else cache.extended(new.key, new.value)
+        return self.attend_to(
+            x, cache, start=start, mask=mask, bias=bias, want_weights=want_weights,
+            generator=generator, implementation=implementation,
+        )  # fmt: skip
+
+    def project(self, memory: Tensor, start: int = 0) -> Cache:
+        """Keys and values of a memory [B, S, width]: once a sentence, however many queries come."""
+        key = label(self._split(self.key(memory), self.kv_heads), "K", "X W_K")
+        value = label(self._split(self.value(memory), self.kv_heads), "V", "X W_V")
+        return Cache(self.positions.rotate(key, start), value, memory.shape[-2])
+
+    def attend_to(
+        self,
+        x: Tensor,
+        cache: Cache,
+        *,
+        start: int = 0,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+        want_weights: bool = False,
+        generator: torch.Generator | None = None,
+        implementation: Implementation = "auto",
+    ) -> Attended:
+        """Attend from x to keys and values projected before; `start` is the place of x's first row."""
+        query = label(self._split(self.query(x), self.heads), "Q", "X W_Q")
+        query = self.positions.rotate(query, start)
+        own = self.positions.bias(query.shape[-2], cache.length)
+        bias = own if bias is None else bias if own is None else bias + own
+        attended = attend(
+            query, cache.key, cache.value, score=self.score, mask=mask, normalise=self.normalise,
+            bias=None if bias is None else bias.to(query.dtype),
+            dropout=self.dropout if self.training else 0.0,
+            generator=generator, implementation=implementation, details=want_weights,
+        )  # fmt: skip
+        mixed, weights = (attended[0], attended[1].weights) if isinstance(attended, tuple) else (attended, None)
+        return Attended(self.out(self._merged(mixed)), cache, weights)
+
+    def _split(self, x: Tensor, heads: int) -> Tensor:
+        return x.reshape(*x.shape[:-1], heads, self.head_width).transpose(-3, -2)
+
+    def _merged(self, x: Tensor) -> Tensor:
+        return x.transpose(-3, -2).flatten(-2)
+
+
+def _head_width(width: int, heads: int, kv_heads: int, given: int | None) -> int:
+    if heads < 1 or kv_heads < 1:
+        raise ValueError(f"heads: expected one or more; got {heads} heads and {kv_heads} key heads")
+    if heads % kv_heads:
+        raise ValueError(f"kv_heads: must divide heads; got {kv_heads} for {heads}")
+    if given is None and width % heads:
+        raise ValueError(f"heads: must divide the width; got {heads} heads for width {width} (or set head_width)")
+    return width // heads if given is None else given

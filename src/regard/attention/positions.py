@@ -1,0 +1,175 @@
+"""Where a thing stands, told to a network that otherwise sees its input as a set.
+
+Each kind acts at one of three hooks, and leaves the other two as they are:
+- `input`: `add(x)` adds a vector to each input;
+- `rotate`: `rotate(x)` turns queries and keys, so that their product depends on the distance;
+- `bias`: `bias(queries, keys)` is added to the scores.
+
+`start` is the place of the first row, for decoding with a cache.
+"""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.support.nearest import unknown
+
+Hook = Literal["input", "rotate", "bias", "none"]
+
+
+class Positions(nn.Module):
+    """No positions: attention permutes with its input. The other kinds replace the hook they act at."""
+
+    hook: ClassVar[Hook] = "none"
+
+    def add(self, x: Tensor, start: int = 0) -> Tensor:
+        """x [..., T, d] with the places' vectors added."""
+        return x
+
+    def rotate(self, x: Tensor, start: int = 0) -> Tensor:
+        """Queries or keys [..., T, d], turned by their places."""
+        return x
+
+    def bias(self, queries: int, keys: int) -> Tensor | None:
+        """[heads, T, S] to add to the scores; the last query stands beside the last key."""
+        return None
+
+
+class Sinusoidal(Positions):
+    """PE(p, 2i) = sin(p / base^(2i/d)), PE(p, 2i + 1) = cos(p / base^(2i/d)) (Vaswani and others 2017).
+
+    layout="interleaved" has sines and cosines in turn, as in the paper; "split" all sines, then all cosines, as
+    in Marian.
+    """
+
+    hook = "input"
+    table: Tensor
+
+    def __init__(
+        self, width: int, layout: Literal["interleaved", "split"] = "interleaved", base: float = 10000.0
+    ) -> None:
+        super().__init__()
+        if layout not in ("interleaved", "split"):
+            raise ValueError(unknown("layout", str(layout), ("interleaved", "split")))
+        self.width, self.layout, self.base = width, layout, base
+        self.register_buffer("table", sinusoids(0, width, layout, base), persistent=False)
+
+    def add(self, x: Tensor, start: int = 0) -> Tensor:
+        if x.shape[-1] != self.width:
+            raise ValueError(f"sinusoidal: made for width {self.width}; got {x.shape[-1]}")
+        end = start + x.shape[-2]
+        if end > self.table.shape[0]:
+            places = max(end, 2 * self.table.shape[0], 256)
+            self.table = sinusoids(places, self.width, self.layout, self.base).to(x.device)
+        return x + self.table[start:end].to(x.dtype)
+
+
+def sinusoids(
+    places: int, width: int, layout: Literal["interleaved", "split"] = "interleaved", base: float = 10000.0
+) -> Tensor:
+    """The table [places, width], computed in float64 and given in float32 precision or better."""
+    sines = (width + 1) // 2
+    angles = torch.arange(places, dtype=torch.float64).unsqueeze(-1) * _frequencies(width, base)
+    sine, cosine = angles.sin(), angles[:, : width - sines].cos()
+    if layout == "split":
+        return torch.cat([sine, cosine], -1)
+    table = torch.empty(places, width, dtype=torch.float64)
+    table[:, 0::2], table[:, 1::2] = sine, cosine
+    return table
+
+
+class Learned(Positions):
+    """A trained vector for each place, up to a longest length."""
+
+    hook = "input"
+
+    def __init__(self, places: int, width: int) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.randn(places, width) * width**-0.5)
+
+    def add(self, x: Tensor, start: int = 0) -> Tensor:
+        end = start + x.shape[-2]
+        if end > self.vectors.shape[0]:
+            raise ValueError(f"learned positions: made for {self.vectors.shape[0]} places; got {end}")
+        return x + self.vectors[start:end]
+
+
+class Rotary(Positions):
+    """Pairs of dimensions turn by p · base^(-2i/d) (Su and others 2021), so q · k depends on the distance alone.
+
+    pairing="half" pairs dimension i with i + d/2 (as most released models do); "interleaved" 2i with 2i + 1, as
+    in the paper. The two are not the same function: weights trained with one need it.
+    """
+
+    hook = "rotate"
+
+    def __init__(self, width: int, pairing: Literal["half", "interleaved"] = "half", base: float = 10000.0) -> None:
+        super().__init__()
+        if pairing not in ("half", "interleaved"):
+            raise ValueError(unknown("pairing", str(pairing), ("half", "interleaved")))
+        if width % 2:
+            raise ValueError(f"rotary: dimensions are turned in pairs, so the width must be even; got {width}")
+        self.width, self.pairing, self.base = width, pairing, base
+
+    def rotate(self, x: Tensor, start: int = 0) -> Tensor:
+        if x.shape[-1] != self.width:
+            raise ValueError(f"rotary: made for width {self.width}; got {x.shape[-1]}")
+        places = torch.arange(start, start + x.shape[-2], dtype=torch.float64, device=x.device)
+        angles = places.unsqueeze(-1) * _frequencies(self.width, self.base).to(x.device)
+        cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        if self.pairing == "half":
+            first, second = x.chunk(2, -1)
+            return torch.cat([first * cosine - second * sine, first * sine + second * cosine], -1)
+        first, second = x[..., 0::2], x[..., 1::2]
+        turned = torch.stack([first * cosine - second * sine, first * sine + second * cosine], -1)
+        return turned.flatten(-2)
+
+
+class Alibi(Positions):
+    """bias = -slope_h · |i - j| (Press, Smith and Lewis 2022): nearer keys score higher, each head at its own rate."""
+
+    hook = "bias"
+    slopes: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        if heads < 1:
+            raise ValueError(f"alibi: expected one head or more; got {heads}")
+        self.register_buffer("slopes", torch.tensor(alibi_slopes(heads)), persistent=False)
+
+    def bias(self, queries: int, keys: int) -> Tensor:
+        device = self.slopes.device
+        own = torch.arange(keys - queries, keys, device=device).unsqueeze(-1)
+        away = (own - torch.arange(keys, device=device)).abs()
+        return -self.slopes.view(-1, 1, 1) * away
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """2^(-8/H), 2^(-16/H), … for H a power of two; else those of the power below, then every other of the one above."""
+    whole = 2 ** math.floor(math.log2(heads))
+    slopes = [2.0 ** (-8 * (head + 1) / whole) for head in range(whole)]
+    return slopes + [2.0 ** (-4 * (2 * head + 1) / whole) for head in range(heads - whole)]
+
+
+def make(name: str, *, width: int, heads: int, head_width: int, places: int = 1024) -> Positions:
+    """A kind by name, for a model that is built from a configuration."""
+    makers: dict[str, Callable[[], Positions]] = {
+        "none": Positions,
+        "sinusoidal": lambda: Sinusoidal(width),
+        "sinusoidal_split": lambda: Sinusoidal(width, "split"),
+        "learned": lambda: Learned(places, width),
+        "rotary": lambda: Rotary(head_width),
+        "rotary_interleaved": lambda: Rotary(head_width, "interleaved"),
+        "alibi": lambda: Alibi(heads),
+    }
+    if name not in makers:
+        raise ValueError(unknown("positions", name, makers))
+    return makers[name]()
+
+
+def _frequencies(width: int, base: float) -> Tensor:
+    """base^(-2i/d) for i = 0, 1, …, one for each sine."""
+    return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
