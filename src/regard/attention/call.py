@@ -31,45 +31,42 @@ class Call:
     """How many query heads share a key head."""
 
     @property
-    def widened_by_value(self) -> bool:
-        """Whether the value's leading axes are more than the scores'."""
-        assert self.given_value is not None
-        own = self.given_value.shape[:-2]
-        return any(size not in (1, there) for size, there in zip(own[::-1], self.shape[-3::-1], strict=False)) and (
-            self.groups == 1
-        )
-
-    @property
     def key(self) -> Tensor:
-        return self._shared(self.given_key)
+        return shared(self.given_key, self.groups)
 
     @property
-    def value(self) -> Tensor | None:
-        return None if self.given_value is None else self._shared(self.given_value)
+    def value(self) -> Tensor:
+        assert self.given_value is not None
+        return shared(self.given_value, self.groups)
 
     @cached_property
     def keep(self) -> Tensor | None:
-        """The mask as booleans that broadcast to the scores, True = may attend."""
-        return None if self.mask is None else self.mask.dense(self.shape, self.query.device)
+        """The mask as booleans [..., T or 1, S or 1] that broadcast to the scores, True = may attend."""
+        if self.mask is None:
+            return None
+        cells = self.mask.dense(self.shape, self.query.device)
+        return cells if cells.ndim > 1 else cells.reshape(1, -1)
 
-    def without(self, rows: Tensor, seen: Tensor) -> Tensor:
-        """Rows [..., n, d] with those not seen [..., n] set to 0, whatever stood in them."""
-        if active() and seen.all():
-            return rows  # nothing to clear: a derivation need not show it
-        return (
-            rows.masked_fill(~seen.unsqueeze(-1), 0.0)
-            if _covers(rows, seen)
-            else torch.where(seen.unsqueeze(-1), rows, 0.0)
-        )
+    @cached_property
+    def alive(self) -> Tensor:
+        """Queries [..., T or 1] that may attend to some key."""
+        assert self.keep is not None
+        return self.keep.any(-1)
 
-    def _shared(self, heads: Tensor) -> Tensor:
-        """Query head h reads key head floor(h / groups)."""
-        return heads if self.groups == 1 else heads.repeat_interleave(self.groups, -3)
+    @cached_property
+    def seen(self) -> Tensor:
+        """Keys [..., S or 1] that some query may attend to."""
+        assert self.keep is not None
+        return self.keep.squeeze(-2) if self.keep.shape[-2] == 1 else self.keep.any(-2)
 
 
-def _covers(rows: Tensor, seen: Tensor) -> bool:
-    """Whether `rows` has every axis of `seen`, so that masking does not widen it."""
-    shape = rows.shape[:-1]
-    return seen.ndim <= len(shape) and all(
-        size in (1, own) for size, own in zip(reversed(seen.shape), reversed(shape), strict=False)
-    )
+def shared(heads: Tensor, groups: int) -> Tensor:
+    """Query head h reads key head floor(h / groups); a single head goes to all by broadcasting."""
+    return heads if groups == 1 or heads.shape[-3] == 1 else heads.repeat_interleave(groups, -3)
+
+
+def cleared(rows: Tensor, real: Tensor) -> Tensor:
+    """Rows [..., n, d] with those that are not real [..., n] set to 0, whatever stood in them."""
+    if active() and real.all():
+        return rows  # nothing to clear: a derivation need not show it
+    return rows.masked_fill(~real.unsqueeze(-1), 0.0)

@@ -17,7 +17,7 @@ from torch.nn.functional import dropout as drop
 
 from regard.attention import checks, scores
 from regard.attention import normalise as normalisers
-from regard.attention.call import Call
+from regard.attention.call import Call, cleared
 from regard.attention.fast import choice
 from regard.attention.masks import Mask
 from regard.attention.normalise import Drawn, Normaliser
@@ -136,16 +136,15 @@ def weigh(
 ) -> Tensor:
     """A [..., T, S]: the weights alone. No fused kernel hands them out, so this runs the reference."""
     call = checks.checked(query, key, None, score, bias, mask, normalise, 0.0, generator)
-    choice.pick(call, implementation)
+    choice.pick(call, implementation)  # an explicit wish that cannot be met is an error here as well
     return _weights(call).weights
 
 
 def _weights(call: Call) -> Drawn:
     """The normalised weights in the dtype of the query."""
-    query, key, keep = call.query, call.key, call.keep
-    if keep is not None:
-        query = call.without(query, keep.any(-1))
-        key = call.without(key, keep.any(-2))
+    query, key = call.query, call.key
+    if call.keep is not None:
+        query, key = cleared(query, call.alive), cleared(key, call.seen)
     score = call.score(query, key)
     # Sums of exponentials lose too much in half precision.
     score = score.float() if score.dtype in (torch.float16, torch.bfloat16) else score
@@ -153,8 +152,8 @@ def _weights(call: Call) -> Drawn:
         label(score, "E", call.score.formula)
     else:
         score = label(score + call.bias, "E", f"{call.score.formula} + bias")
-    if keep is not None:
-        score = label(score.masked_fill(~keep, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
+    if call.keep is not None:
+        score = label(score.masked_fill(~call.keep, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
     drawn = _normalised(score, call)
     weights = drawn.weights.to(call.query.dtype)
     return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}(M)"))
@@ -181,10 +180,7 @@ def _normalised(score: Tensor, call: Call) -> Drawn:
 
 
 def _mixed(weights: Tensor, call: Call) -> Tensor:
-    value = call.value
-    assert value is not None
-    if call.keep is not None:
-        value = call.without(value, call.keep.any(-2))
+    value = call.value if call.keep is None else cleared(call.value, call.seen)
     if call.dropout > 0:
         weights = _dropped(weights, call.dropout, call.generator)
     return weights.to(value.dtype) @ value

@@ -45,7 +45,7 @@ class Cache:
     def extended(self, key: Tensor, value: Tensor) -> "Cache":
         """With further places; the room doubles when it is full, so n steps copy O(n) places in all."""
         end = self.length + key.shape[-2]
-        if torch.is_grad_enabled() and (key.requires_grad or self.key_BHSd.requires_grad):
+        if torch.is_grad_enabled() and any(each.requires_grad for each in (key, value, self.key_BHSd, self.value_BHSd)):
             # Writing in place would break the graph of earlier steps.
             return Cache(torch.cat([self.key, key], -2), torch.cat([self.value, value], -2), end)
         keys, values = self._room(self.key_BHSd, end), self._room(self.value_BHSd, end)
@@ -118,16 +118,18 @@ class MultiHead(nn.Module):
         generator: torch.Generator | None = None,
         implementation: Implementation = "auto",
     ) -> Attended:
-        """x [B, T, width]. Self-attention without a memory: new keys are joined to the cache's.
+        """x [B, T, width], attending to itself (and to what the cache holds), or to a memory [B, S, key_width].
 
-        To attend to a memory pass it, or the cache of its projections that `project` gave (then `memory=None` and
-        `attend_to`): see `attend_to`.
+        A memory that is attended to many times is better projected once: `attend_to(x, project(memory))`.
         """
         if memory is not None:
+            if cache is not None:
+                raise ValueError("cache: holds earlier keys of x itself; a projected memory goes to attend_to")
             return self.attend_to(
                 x, self.project(memory), mask=mask, bias=bias, want_weights=want_weights,
                 generator=generator, implementation=implementation,
             )  # fmt: skip
+        _rows("x", x, self.query.in_features)
         start = 0 if cache is None else cache.length
         new = self.project(x, start)
         cache = new if cache is None else cache.extended(new.key, new.value)
@@ -137,7 +139,8 @@ class MultiHead(nn.Module):
         )  # fmt: skip
 
     def project(self, memory: Tensor, start: int = 0) -> Cache:
-        """Keys and values of a memory [B, S, width]: once a sentence, however many queries come."""
+        """Keys and values of a memory [B, S, key_width]: once a sentence, however many queries come."""
+        _rows("memory", memory, self.key.in_features)
         key = label(self._split(self.key(memory), self.kv_heads), "K", "X W_K")
         value = label(self._split(self.value(memory), self.kv_heads), "V", "X W_V")
         return Cache(self.positions.rotate(key, start), value, memory.shape[-2])
@@ -155,14 +158,14 @@ class MultiHead(nn.Module):
         implementation: Implementation = "auto",
     ) -> Attended:
         """Attend from x to keys and values projected before; `start` is the place of x's first row."""
+        _rows("x", x, self.query.in_features)
         query = label(self._split(self.query(x), self.heads), "Q", "X W_Q")
         query = self.positions.rotate(query, start)
         own = self.positions.bias(query.shape[-2], cache.length)
         bias = own if bias is None else bias if own is None else bias + own
         attended = attend(
             query, cache.key, cache.value, score=self.score, mask=mask, normalise=self.normalise,
-            bias=None if bias is None else bias.to(query.dtype),
-            dropout=self.dropout if self.training else 0.0,
+            bias=bias, dropout=self.dropout if self.training else 0.0,
             generator=generator, implementation=implementation, details=want_weights,
         )  # fmt: skip
         mixed, weights = (attended[0], attended[1].weights) if isinstance(attended, tuple) else (attended, None)
@@ -173,6 +176,11 @@ class MultiHead(nn.Module):
 
     def _merged(self, x: Tensor) -> Tensor:
         return x.transpose(-3, -2).flatten(-2)
+
+
+def _rows(name: str, given: Tensor, width: int) -> None:
+    if given.ndim < 3 or given.shape[-1] != width:
+        raise ValueError(f"{name}: expected [batch, length, {width}]; got {list(given.shape)}")
 
 
 def _head_width(width: int, heads: int, kv_heads: int, given: int | None) -> int:

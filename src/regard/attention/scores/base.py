@@ -7,6 +7,8 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.attention.shapes import dtype_of
+
 
 class AsDot(NamedTuple):
     """A score as scale · (query · key)."""
@@ -79,7 +81,7 @@ def _with_axes(axes: int, kind: str, score: str, name: str, given: Tensor) -> Te
         came = list(given.shape) if isinstance(given, Tensor) else type(given).__name__
         raise ValueError(f"{score}: {name} must be a {kind}; got {came}")
     if not given.is_floating_point():
-        raise ValueError(f"{score}: {name} must hold floating-point numbers; got {str(given.dtype)[6:]}")
+        raise ValueError(f"{score}: {name} must hold floating-point numbers; got {dtype_of(given)}")
     return given
 
 
@@ -93,7 +95,7 @@ def fits(score: str, side: str, given: Tensor, name: str, parameter: Tensor, axi
     if given.device != parameter.device:
         raise ValueError(f"{score}: {name} is on {parameter.device}, the {side} on {given.device}")
     if given.dtype != parameter.dtype and not torch.is_autocast_enabled(given.device.type):
-        raise ValueError(f"{score}: {name} is {str(parameter.dtype)[6:]}, the {side} {str(given.dtype)[6:]}")
+        raise ValueError(f"{score}: {name} is {dtype_of(parameter)}, the {side} {dtype_of(given)}")
 
 
 def made(rows: int, columns: int) -> nn.Parameter:
