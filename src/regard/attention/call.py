@@ -1,7 +1,7 @@
 """One call of `attend`, checked and brought into one form: what every path reads."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,25 +39,24 @@ class Call:
         assert self.given_value is not None
         return shared(self.given_value, self.groups)
 
-    @cached_property
-    def keep(self) -> Tensor | None:
-        """The mask as booleans [..., T or 1, S or 1] that broadcast to the scores, True = may attend."""
+    def kept(self) -> "Kept | None":
+        """The mask over these scores; None where there is none."""
         if self.mask is None:
             return None
         cells = self.mask.dense(self.shape, self.query.device)
-        return cells if cells.ndim > 1 else cells.reshape(1, -1)
+        cells = cells if cells.ndim > 1 else cells.reshape(1, -1)
+        return Kept(cells, cells.any(-1), cells.squeeze(-2) if cells.shape[-2] == 1 else cells.any(-2))
 
-    @cached_property
-    def alive(self) -> Tensor:
-        """Queries [..., T or 1] that may attend to some key."""
-        assert self.keep is not None
-        return self.keep.any(-1)
 
-    @cached_property
-    def seen(self) -> Tensor:
-        """Keys [..., S or 1] that some query may attend to."""
-        assert self.keep is not None
-        return self.keep.squeeze(-2) if self.keep.shape[-2] == 1 else self.keep.any(-2)
+class Kept(NamedTuple):
+    """A mask as booleans, True = may attend, over as many axes as it speaks of."""
+
+    cells: Tensor
+    """[..., T or 1, S or 1], to broadcast to the scores."""
+    queries: Tensor
+    """[..., T or 1]: those that may attend to some key."""
+    keys: Tensor
+    """[..., S or 1]: those that some query may attend to."""
 
 
 def shared(heads: Tensor, groups: int) -> Tensor:

@@ -17,7 +17,7 @@ from torch.nn.functional import dropout as drop
 
 from regard.attention import checks, scores
 from regard.attention import normalise as normalisers
-from regard.attention.call import Call, cleared
+from regard.attention.call import Call, Kept, cleared
 from regard.attention.fast import choice
 from regard.attention.masks import Mask
 from regard.attention.normalise import Drawn, Normaliser
@@ -117,9 +117,10 @@ def attend(
     path = choice.pick(call, implementation)
     if path is not None:
         output = path.run(call)
-        return (output, _details(call, _weights(call))) if details else output
-    drawn = _weights(call)
-    output = label(_mixed(drawn.weights, call), "O", "A V")
+        return (output, _details(call, _weights(call, call.kept()))) if details else output
+    kept = call.kept()
+    drawn = _weights(call, kept)
+    output = label(_mixed(drawn.weights, call, kept), "O", "A V")
     return (output, _details(call, drawn)) if details else output
 
 
@@ -137,14 +138,14 @@ def weigh(
     """A [..., T, S]: the weights alone. No fused kernel hands them out, so this runs the reference."""
     call = checks.checked(query, key, None, score, bias, mask, normalise, 0.0, generator)
     choice.pick(call, implementation)  # an explicit wish that cannot be met is an error here as well
-    return _weights(call).weights
+    return _weights(call, call.kept()).weights
 
 
-def _weights(call: Call) -> Drawn:
+def _weights(call: Call, kept: Kept | None) -> Drawn:
     """The normalised weights in the dtype of the query."""
     query, key = call.query, call.key
-    if call.keep is not None:
-        query, key = cleared(query, call.alive), cleared(key, call.seen)
+    if kept is not None:
+        query, key = cleared(query, kept.queries), cleared(key, kept.keys)
     score = call.score(query, key)
     # Sums of exponentials lose too much in half precision.
     score = score.float() if score.dtype in (torch.float16, torch.bfloat16) else score
@@ -152,8 +153,8 @@ def _weights(call: Call) -> Drawn:
         label(score, "E", call.score.formula)
     else:
         score = label(score + call.bias, "E", f"{call.score.formula} + bias")
-    if call.keep is not None:
-        score = label(score.masked_fill(~call.keep, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
+    if kept is not None:
+        score = label(score.masked_fill(~kept.cells, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
     drawn = _normalised(score, call)
     weights = drawn.weights.to(call.query.dtype)
     return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}(M)"))
@@ -162,9 +163,9 @@ def _weights(call: Call) -> Drawn:
 def _normalised(score: Tensor, call: Call) -> Drawn:
     """Weights of scores in which some rows may have nothing to attend to: those get 0, and finite gradients."""
     if score.shape[-1] == 0:
-        zeros = score.sum(-1)
-        return Drawn(score, *((zeros, zeros) if call.normalise is normalisers.sample else ()))
-    if call.keep is None and call.bias is None:
+        nothing = score.sum(-1)  # no key, no choice: a sum of nothing, 0
+        return Drawn(score, nothing, nothing) if call.normalise.chooses else Drawn(score)
+    if call.mask is None and call.bias is None:
         return call.normalise.draw(score, call.generator)
     empty = torch.isneginf(score).all(-1, keepdim=True)
     if active() and not empty.any():
@@ -179,8 +180,8 @@ def _normalised(score: Tensor, call: Call) -> Drawn:
     )
 
 
-def _mixed(weights: Tensor, call: Call) -> Tensor:
-    value = call.value if call.keep is None else cleared(call.value, call.seen)
+def _mixed(weights: Tensor, call: Call, kept: Kept | None) -> Tensor:
+    value = call.value if kept is None else cleared(call.value, kept.keys)
     if call.dropout > 0:
         weights = _dropped(weights, call.dropout, call.generator)
     return weights.to(value.dtype) @ value

@@ -5,7 +5,6 @@ index; one aligned at the start leaves it.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, Protocol
 
 import torch
@@ -58,25 +57,25 @@ class Indices:
 
 
 class Everywhere:
-    """All places of scores [..., T, S]; an axis is made when a rule first reads it."""
+    """All places of scores [..., T, S]; an axis is made when a rule reads it."""
 
     def __init__(self, shape: torch.Size, device: torch.device) -> None:
         self.shape, self.device = shape, device
         self.shift = shape[-1] - shape[-2]
 
-    @cached_property
+    @property
     def batch(self) -> Tensor:
         return self._along(0, len(self.shape) > 2)
 
-    @cached_property
+    @property
     def head(self) -> Tensor:
         return self._along(len(self.shape) - 3, len(self.shape) > 3)
 
-    @cached_property
+    @property
     def query(self) -> Tensor:
         return torch.arange(self.shape[-2], device=self.device).unsqueeze(-1)
 
-    @cached_property
+    @property
     def key(self) -> Tensor:
         return torch.arange(self.shape[-1], device=self.device)
 

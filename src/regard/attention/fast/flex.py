@@ -81,7 +81,8 @@ def _alive_and_seen(call: Call) -> tuple[Tensor, Tensor]:
         query = torch.arange(start, min(start + ROWS_AT_ONCE, queries), device=device)
         at = Indices(batch.view(-1, 1, 1, 1), head.view(1, -1, 1, 1), query.view(-1, 1), key, keys - queries)
         cells = call.mask.holds(at)
-        cells = cells.expand(*(1,) * (4 - cells.ndim), *cells.shape[:-2], len(query), keys)
+        cells = cells.view((1,) * (4 - cells.ndim) + cells.shape)
+        cells = cells.expand(-1, -1, len(query), keys)
         alive.append(cells.any(-1))
         seen = seen | cells.any(-2)
     return torch.cat(alive, -1), seen

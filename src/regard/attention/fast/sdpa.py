@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.attention import normalise
-from regard.attention.call import Call, cleared, shared
+from regard.attention.call import Call, Kept, cleared, shared
 from regard.attention.masks import Causal
 from regard.attention.scores import DotScore
 
@@ -39,9 +39,10 @@ def run(call: Call) -> Tensor:
         dot = call.score.as_dot(call.query, call.key)
         return _attended(call, *dot, call.value, causal=causal)
     query, key, value = call.query, call.key, call.value
-    if call.keep is not None:
-        query, key, value = cleared(query, call.alive), cleared(key, call.seen), cleared(value, call.seen)
-    joined, alive = _joined(call)
+    kept = call.kept()
+    if kept is not None:
+        query, key, value = cleared(query, kept.queries), cleared(key, kept.keys), cleared(value, kept.keys)
+    joined, alive = _joined(call, kept)
     output = _attended(call, *call.score.as_dot(query, key), value, mask=joined)
     return output.masked_fill(~alive, 0.0)
 
@@ -87,17 +88,17 @@ def _widened(call: Call) -> bool:
     )
 
 
-def _joined(call: Call) -> tuple[Tensor, Tensor]:
+def _joined(call: Call, kept: Kept | None) -> tuple[Tensor, Tensor]:
     """Bias and mask as the one argument it has for both, and which rows have something to attend to.
 
     A row without may see everything here: what it gives is cleared afterwards.
     """
     if call.bias is None:
-        assert call.keep is not None
-        alive = call.alive.unsqueeze(-1)
-        return call.keep | ~alive, alive
+        assert kept is not None
+        alive = kept.queries.unsqueeze(-1)
+        return kept.cells | ~alive, alive
     bias = call.bias.to(call.query.dtype)
-    bias = bias if call.keep is None else torch.where(call.keep, bias, -torch.inf)
+    bias = bias if kept is None else torch.where(kept.cells, bias, -torch.inf)
     bias = bias if bias.ndim > 1 else bias.reshape(1, -1)
     empty = torch.isneginf(bias).all(-1, keepdim=True)
     return bias.masked_fill(empty, 0.0), ~empty
