@@ -230,12 +230,13 @@ sample = Sample()
 NAMED: dict[str, Normaliser] = {each.name: each for each in (softmax, sparsemax, entmax15, relu, top1, gumbel, sample)}
 
 
-def named(normalise: "Normaliser | str") -> Normaliser:
+def named(normalise: Any) -> Normaliser:
     """A normaliser as given, or the one of that name."""
     if isinstance(normalise, Normaliser):
         return normalise
     if not isinstance(normalise, str):
-        raise ValueError(f"normalise: expected a normaliser or its name; got {type(normalise).__name__}")
+        came = f"the class {normalise.__name__}" if isinstance(normalise, type) else type(normalise).__name__
+        raise ValueError(f"normalise: expected a normaliser, as normalise.relu, or its name; got {came}")
     if normalise not in NAMED:
         raise ValueError(unknown("normaliser", normalise, NAMED))
     return NAMED[normalise]
