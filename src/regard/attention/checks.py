@@ -29,7 +29,7 @@ def checked(
     score = scores.named(score)
     normalise = normalisers.named(normalise)
     if dropout != 0.0:
-        _dropout(dropout)
+        check_dropout(dropout)
     _tensor("query", query)
     _beside("key", key, query)
     if value is not None:
@@ -64,7 +64,7 @@ def _beside(name: str, given: Tensor, query: Tensor) -> None:
         raise ValueError(f"{name}: is {dtype_of(given)}, the query {dtype_of(query)}")
 
 
-def _dropout(share: float) -> None:
+def check_dropout(share: float) -> None:
     if not isinstance(share, int | float) or not 0 <= share <= 1:
         raise ValueError(f"dropout: expected a share between 0 and 1; got {share!r}")
 
@@ -107,7 +107,7 @@ def _value(value: Tensor, key: Tensor, shape: torch.Size, groups: int) -> None:
             f"(key {list(key.shape)}, value {list(value.shape)})"
         )
     own = value.shape[:-2]
-    if own in (shape[:-2], key.shape[:-2]):
+    if own == key.shape[:-2] or (groups == 1 and own == shape[:-2]):
         return
     if len(own) > 1 and len(key.shape) > 3 and own[-1] not in (1, key.shape[-3]) and key.shape[-3] != 1:
         raise ValueError(f"value: expected the {key.shape[-3]} heads of the key; got {own[-1]}")

@@ -113,6 +113,8 @@ def attend(
     weights (times 1 / (1 - p)); pass 0 when not training. With `details=True` also the `Details`, whose weights
     are those before dropout; asking for them never changes the output.
     """
+    if value is None:  # to weigh without one there is weigh
+        raise ValueError("value: expected a tensor; got NoneType")
     call = checks.checked(query, key, value, score, bias, mask, normalise, dropout, generator)
     path = choice.pick(call, implementation)
     if path is not None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention import normalise as normalisers
 from regard.attention import scores
+from regard.attention.checks import check_dropout
 from regard.attention.core import Implementation, attend
 from regard.attention.masks import Mask
 from regard.attention.normalise import Normaliser
@@ -94,6 +95,7 @@ class MultiHead(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_dropout(dropout)
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
         self.head_width = _head_width(width, heads, self.kv_heads, head_width)
         memory = width if key_width is None else key_width
@@ -102,6 +104,10 @@ class MultiHead(nn.Module):
         self.value = nn.Linear(memory, self.kv_heads * self.head_width, bias)
         self.out = nn.Linear(heads * self.head_width, width, bias if out_bias is None else out_bias)
         self.score = scores.make(score, self.head_width, self.head_width) if isinstance(score, str) else score
+        if isinstance(self.score, scores.Coverage):
+            raise ValueError(
+                "score: MultiHead has nowhere to pass coverage in and out; call attend with scores.Coverage"
+            )
         self.normalise = normalisers.named(normalise)
         self.positions = Positions() if positions is None else positions
         self.dropout = dropout

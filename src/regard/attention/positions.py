@@ -55,6 +55,7 @@ class Table:
         self.held: dict[tuple[torch.device, torch.dtype], Tensor] = {}
 
     def rows(self, start: int, end: int, like: Tensor) -> Tensor:
+        _check_start(start)
         if torch.compiler.is_compiling():
             return self._computed(start, end, like)
         kind = (like.device, like.dtype)
@@ -121,6 +122,9 @@ class Learned(Positions):
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
         end = start + x.shape[-2]
+        if x.shape[-1] != self.vectors.shape[1]:
+            raise ValueError(f"learned positions: made for width {self.vectors.shape[1]}; got {x.shape[-1]}")
+        _check_start(start)
         if end > self.vectors.shape[0]:
             raise ValueError(f"learned positions: made for {self.vectors.shape[0]} places; got {end}")
         return x + self.vectors[start:end]
@@ -202,6 +206,11 @@ def make(name: str, *, width: int, heads: int, head_width: int, places: int = 10
     if name not in makers:
         raise ValueError(unknown("positions", name, makers))
     return makers[name]()
+
+
+def _check_start(start: int) -> None:
+    if start < 0:
+        raise ValueError(f"start: expected a place, 0 or more; got {start}")
 
 
 def _frequencies(width: int, base: float, like: Tensor) -> Tensor:
