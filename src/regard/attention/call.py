@@ -68,4 +68,4 @@ def cleared(rows: Tensor, real: Tensor) -> Tensor:
     """Rows [..., n, d] with those that are not real [..., n] set to 0, whatever stood in them."""
     if active() and real.all():
         return rows  # nothing to clear: a derivation need not show it
-    return rows.masked_fill(~real.unsqueeze(-1), 0.0)
+    return torch.where(real.unsqueeze(-1), rows, 0.0)

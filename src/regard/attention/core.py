@@ -156,7 +156,7 @@ def _weights(call: Call, kept: Kept | None) -> Drawn:
     else:
         score = label(score + call.bias, "E", f"{call.score.formula} + bias")
     if kept is not None:
-        score = label(score.masked_fill(~kept.cells, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
+        score = label(torch.where(kept.cells, score, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
     drawn = _normalised(score, call)
     weights = drawn.weights.to(call.query.dtype)
     return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}(M)"))
@@ -173,12 +173,12 @@ def _normalised(score: Tensor, call: Call) -> Drawn:
     if active() and not empty.any():
         return call.normalise.draw(score, call.generator)
     # Mended before the exponent: a NaN put right afterwards still has a NaN gradient.
-    drawn = call.normalise.draw(score.masked_fill(empty, 0.0), call.generator)
+    drawn = call.normalise.draw(torch.where(empty, 0.0, score), call.generator)
     row = empty.squeeze(-1)
     return Drawn(
-        drawn.weights.masked_fill(empty, 0.0),
-        None if drawn.log_prob is None else drawn.log_prob.masked_fill(row, 0.0),
-        None if drawn.entropy is None else drawn.entropy.masked_fill(row, 0.0),
+        torch.where(empty, 0.0, drawn.weights),
+        None if drawn.log_prob is None else torch.where(row, 0.0, drawn.log_prob),
+        None if drawn.entropy is None else torch.where(row, 0.0, drawn.entropy),
     )
 
 

@@ -57,7 +57,7 @@ def run(call: Call, attention: Callable[..., Any] | None = None) -> Tensor:
     four = (each.expand(*call.shape[:2], *each.shape[-2:]) for each in (dot.query, dot.key, value))
     output = (attention or _compiled())(*four, block_mask=block_mask, scale=dot.scale)
     assert isinstance(output, Tensor)
-    return output.masked_fill(~alive.unsqueeze(-1), 0.0)
+    return torch.where(alive.unsqueeze(-1), output, 0.0)
 
 
 def predicate(mask: Mask, shift: int) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:

@@ -44,7 +44,7 @@ def run(call: Call) -> Tensor:
         query, key, value = cleared(query, kept.queries), cleared(key, kept.keys), cleared(value, kept.keys)
     joined, alive = _joined(call, kept)
     output = _attended(call, *call.score.as_dot(query, key), value, mask=joined)
-    return output.masked_fill(~alive, 0.0)
+    return torch.where(alive, output, 0.0)
 
 
 def _attended(
@@ -101,7 +101,7 @@ def _joined(call: Call, kept: Kept | None) -> tuple[Tensor, Tensor]:
     bias = bias if kept is None else torch.where(kept.cells, bias, -torch.inf)
     bias = bias if bias.ndim > 1 else bias.reshape(1, -1)
     empty = torch.isneginf(bias).all(-1, keepdim=True)
-    return bias.masked_fill(empty, 0.0), ~empty
+    return torch.where(empty, 0.0, bias), ~empty
 
 
 def _mask_in_four_axes(call: Call, cells: Tensor) -> Tensor:
