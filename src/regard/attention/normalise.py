@@ -75,7 +75,7 @@ class Sparsemax(Normaliser):
         support = self._support(z.detach())
         count = support.sum(-1, keepdim=True)
         tau = ((z * support).sum(-1, keepdim=True) - 1) / count
-        return Drawn((z - tau) * support)
+        return Drawn(torch.where(support, z - tau, 0.0))
 
     @staticmethod
     def _support(z: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class Entmax15(Normaliser):
         mean = (z * support).sum(-1, keepdim=True) / count
         spread = ((z - mean).square() * support).sum(-1, keepdim=True)
         tau = mean - ((1 - spread) / count).sqrt()
-        return Drawn(((z - tau) * support).square())
+        return Drawn(torch.where(support, z - tau, 0.0).square())
 
     @staticmethod
     def _support(z: Tensor) -> Tensor:
