@@ -2,13 +2,15 @@
 
 A comment at the end of a line of code is checked where it claims a value: `2 + 2  # 4`. What is claimed is the
 value of the expression, or what `print(...)` prints; `# ≈ 0.5` (or a tensor's numbers) allows for rounding to the
-digits shown. Any other comment is written with words first: `# the weights: one row a query`.
+digits shown. Any other comment is written with words first: `# the weights: one row a query`. An indented block
+straight after a snippet whose last line prints is what that line prints.
 """
 
 import ast
 import contextlib
 import io
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,15 +20,19 @@ ROOT = Path(__file__).parents[1]
 COMING = {"tracing.md", "text.md", "data.md", "batches.md", "models.md", "transformer.md", "worked.md", "marking.md"}
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"\n?\n((?: {4}.*\n)+)")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?|-?\d+(?:e[+-]?\d+)?")
 
 
-def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """The Python blocks of a page, each with the line of the page on which its code begins."""
+def blocks(text: str) -> Iterator[tuple[int, str, str]]:
+    """The Python blocks of a page: the line on which its code begins, the code, and an indented block after it."""
     for found in FENCE.finditer(text):
         indent, language, code = found.groups()
         if language in ("python", "py"):
-            yield text[: found.start(3)].count("\n") + 1, "\n".join(l.removeprefix(indent) for l in code.splitlines())
+            lines = [line.removeprefix(indent) for line in code.splitlines()]
+            shown = SHOWN.match(text, found.end())
+            after = textwrap.dedent(shown.group(1)).strip() if shown else ""
+            yield text[: found.start(3)].count("\n") + 1, "\n".join(lines), after
 
 
 def claim_of(line: str) -> str | None:
@@ -48,27 +54,34 @@ def agrees(value: object, printed: str, claim: str) -> bool:
     )
 
 
+def executed(statement: ast.stmt, where: str, names: dict[str, object]) -> tuple[object, str]:
+    """The value of a statement that is an expression, and what it prints."""
+    out, value = io.StringIO(), None
+    with contextlib.redirect_stdout(out):
+        if isinstance(statement, ast.Expr):
+            value = eval(compile(ast.Expression(statement.value), where, "eval"), names)
+        else:
+            exec(compile(ast.Module([statement], []), where, "exec"), names)
+    return value, out.getvalue()
+
+
 def run(page: str, text: str) -> int:
     """Execute a page's blocks and check what they claim; how many claims there were."""
     names: dict[str, object] = {"__name__": page}
     checked = 0
-    for start, code in blocks(text):
-        lines = code.splitlines()
+    for start, code, shown in blocks(text):
+        lines, printed = code.splitlines(), ""
         for statement in ast.parse(code).body:
             ast.increment_lineno(statement, start - 1)
             where = f"{page}:{statement.lineno}"
+            value, printed = executed(statement, where, names)
             claim = claim_of(lines[(statement.end_lineno or 0) - start])
-            out, value = io.StringIO(), None
-            with contextlib.redirect_stdout(out):
-                if isinstance(statement, ast.Expr):
-                    value = eval(compile(ast.Expression(statement.value), where, "eval"), names)
-                else:
-                    exec(compile(ast.Module([statement], []), where, "exec"), names)
             if claim is not None and isinstance(statement, ast.Expr):
                 checked += 1
-                assert agrees(value, out.getvalue(), claim), (
-                    f"{where}: {claim!r} is claimed; got {out.getvalue() or value!r}"
-                )
+                assert agrees(value, printed, claim), f"{where}: {claim!r} is claimed; got {printed or value!r}"
+        if shown and printed:
+            checked += 1
+            assert printed.strip() == shown, f"{page}:{start}: what stands after it is not what it prints: {printed}"
     return checked
 
 
@@ -110,6 +123,13 @@ def test_claims_are_found_and_checked(code: str, claims: int) -> None:
 def test_a_claim_that_is_false_is_seen(code: str) -> None:
     with pytest.raises(AssertionError, match=r"page:3: .* is claimed; got"):
         run("page", f"words\n```python\n{code}\n```\n")
+
+
+def test_what_stands_after_a_snippet_is_what_its_last_line_prints() -> None:
+    page = "```python\nprint('a')\nprint('b c\\nd')\n```\n\n    b c\n    d\n\nwords\n"
+    assert run("page", page) == 1
+    with pytest.raises(AssertionError, match="page:2: what stands after it is not what it prints"):
+        run("page", page.replace("    d", "    e"))
 
 
 def test_blocks_share_their_pages_names_and_other_languages_are_left_alone() -> None:
