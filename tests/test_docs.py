@@ -36,7 +36,9 @@ def blocks(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def claim_of(line: str) -> str | None:
-    """What the comment at the end of a line of code claims it gives."""
+    """What the comment at the end of a line of code claims it gives; after `print(...)` any comment is a claim."""
+    if (printed := re.search(r"^print\(.*\)  # (.*)$", line)) is not None:
+        return printed.group(1)
     found = re.search(r"\S.*?  # (≈ ?)?([-\[(\"'{]?[\d\[(\"'{].*|True|False|None|tensor.*)$", line)
     return None if found is None else (found.group(1) or "") + found.group(2)
 
@@ -105,7 +107,7 @@ def test_every_link_to_a_file_of_the_project_leads_somewhere(page: Path) -> None
     ("code", "claims"),
     [
         ("x = 2\nx + 2  # 4", 1),
-        ("print('a b')  # a b\nprint(1, 2)  # 1 2", 1),
+        ("print('a b')  # a b\nprint(1, 2)  # 1 2", 2),
         ("[1 / 3, 2]  # ≈ [0.33, 2]", 1),
         ("import torch\ntorch.tensor([[1 / 3, 1e-9]])  # ≈ [[0.3333, 0.0000]]", 1),
         ("torch = 1  # the name of a number", 0),
