@@ -45,7 +45,8 @@ class Call:
             return None
         cells = self.mask.dense(self.shape, self.query.device)
         cells = cells if cells.ndim > 1 else cells.reshape(1, -1)
-        return Kept(cells, cells.any(-1), cells.squeeze(-2) if cells.shape[-2] == 1 else cells.any(-2))
+        keys = cells.squeeze(-2) if cells.shape[-2] == 1 else cells.any(-2)
+        return Kept(cells, _unless_all(cells.any(-1)), _unless_all(keys))
 
 
 class Kept(NamedTuple):
@@ -53,10 +54,21 @@ class Kept(NamedTuple):
 
     cells: Tensor
     """[..., T or 1, S or 1], to broadcast to the scores."""
-    queries: Tensor
-    """[..., T or 1]: those that may attend to some key."""
-    keys: Tensor
-    """[..., S or 1]: those that some query may attend to."""
+    queries: Tensor | None
+    """[..., T or 1]: those that may attend to some key. None: all of them."""
+    keys: Tensor | None
+    """[..., S or 1]: those that some query may attend to. None: all of them."""
+
+
+def _unless_all(real: Tensor) -> Tensor | None:
+    """None where all are real, so that nothing need be cleared (nor shown in a derivation).
+
+    It is looked at only where a look is free: on a GPU it would wait for all work before it, and compiled code
+    has no numbers to look at.
+    """
+    if torch.compiler.is_compiling() or (real.device.type != "cpu" and not active()):
+        return real
+    return None if real.all() else real
 
 
 def shared(heads: Tensor, groups: int) -> Tensor:
@@ -64,8 +76,6 @@ def shared(heads: Tensor, groups: int) -> Tensor:
     return heads if groups == 1 or heads.shape[-3] == 1 else heads.repeat_interleave(groups, -3)
 
 
-def cleared(rows: Tensor, real: Tensor) -> Tensor:
+def cleared(rows: Tensor, real: Tensor | None) -> Tensor:
     """Rows [..., n, d] with those that are not real [..., n] set to 0, whatever stood in them."""
-    if active() and real.all():
-        return rows  # nothing to clear: a derivation need not show it
-    return torch.where(real.unsqueeze(-1), rows, 0.0)
+    return rows if real is None else torch.where(real.unsqueeze(-1), rows, 0.0)

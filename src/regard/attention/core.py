@@ -157,17 +157,17 @@ def _weights(call: Call, kept: Kept | None) -> Drawn:
         score = label(score + call.bias, "E", f"{call.score.formula} + bias")
     if kept is not None:
         score = label(torch.where(kept.cells, score, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
-    drawn = _normalised(score, call)
+    drawn = _normalised(score, call, kept)
     weights = drawn.weights.to(call.query.dtype)
     return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}(M)"))
 
 
-def _normalised(score: Tensor, call: Call) -> Drawn:
+def _normalised(score: Tensor, call: Call, kept: Kept | None) -> Drawn:
     """Weights of scores in which some rows may have nothing to attend to: those get 0, and finite gradients."""
     if score.shape[-1] == 0:
         nothing = score.sum(-1)  # no key, no choice: a sum of nothing, 0
         return Drawn(score, nothing, nothing) if call.normalise.chooses else Drawn(score)
-    if call.mask is None and call.bias is None:
+    if call.bias is None and (kept is None or kept.queries is None):
         return call.normalise.draw(score, call.generator)
     empty = torch.isneginf(score).all(-1, keepdim=True)
     if active() and not empty.any():

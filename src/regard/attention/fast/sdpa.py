@@ -44,7 +44,7 @@ def run(call: Call) -> Tensor:
         query, key, value = cleared(query, kept.queries), cleared(key, kept.keys), cleared(value, kept.keys)
     joined, alive = _joined(call, kept)
     output = _attended(call, *call.score.as_dot(query, key), value, mask=joined)
-    return torch.where(alive, output, 0.0)
+    return output if alive is None else torch.where(alive, output, 0.0)
 
 
 def _attended(
@@ -88,13 +88,15 @@ def _widened(call: Call) -> bool:
     )
 
 
-def _joined(call: Call, kept: Kept | None) -> tuple[Tensor, Tensor]:
-    """Bias and mask as the one argument it has for both, and which rows have something to attend to.
+def _joined(call: Call, kept: Kept | None) -> tuple[Tensor, Tensor | None]:
+    """Bias and mask as the one argument it has for both, and which rows have something to attend to (None: all).
 
     A row without may see everything here: what it gives is cleared afterwards.
     """
     if call.bias is None:
         assert kept is not None
+        if kept.queries is None:
+            return kept.cells, None
         alive = kept.queries.unsqueeze(-1)
         return kept.cells | ~alive, alive
     bias = call.bias.to(call.query.dtype)
