@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.attention import attend, masks, scores
+from regard.attention.checks import checked
+from regard.attention.fast import flex, sdpa
+from regard.attention.normalise import softmax
 from tests.attention.paths import by_flex, by_reference, by_sdpa, some
 from tests.attention.test_masks import combined
 
@@ -104,3 +107,34 @@ def row(score: scores.Score, q: Tensor, keys: Tensor, values: Tensor, may: Tenso
 def test_explaining_is_for_the_call_that_is_made() -> None:
     assert masks.holds_cells(~(masks.causal() & masks.tensor(torch.tensor(True))))
     assert not masks.holds_cells(masks.causal() | ~masks.lengths([1]))
+
+
+def unsafe(
+    query: Tensor, key: Tensor, value: Tensor, *, attn_mask: Tensor | None = None, scale: float, **_: Any
+) -> Tensor:
+    """scaled_dot_product_attention as some back ends have it: a row with nothing to attend to is NaN."""
+    scores = query @ key.mT * scale
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+    return torch.softmax(scores, -1) @ value
+
+
+@pytest.mark.parametrize("mask", [None, masks.lengths([3, 0]) & masks.causal()], ids=repr)
+@pytest.mark.parametrize("biased", [False, True])
+def test_sdpa_answers_for_empty_rows_itself_whatever_the_kernel_makes_of_them(
+    monkeypatch: pytest.MonkeyPatch, mask: masks.Mask | None, biased: bool
+) -> None:
+    tensors = [some(2, 2, 4, 3, seed=seed) for seed in range(3)]
+    bias = torch.zeros(4, 4, dtype=torch.float64).index_fill(0, torch.tensor([2]), -torch.inf) if biased else None
+    truth = by_reference(*tensors, mask=mask, bias=bias)
+    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", unsafe)
+    close(by_sdpa(*tensors, mask=mask, bias=bias), truth, tensors)
+
+
+def test_flex_answers_for_empty_rows_itself_whatever_the_kernel_makes_of_them() -> None:
+    query, key, value = (some(1, 2, 4, 3, seed=seed) for seed in range(3))
+    mask = masks.causal() & masks.block(2) & ~masks.window(0, 0)  # the first query of each block sees nothing
+    call = checked(query, key, value, scores.Dot(), None, mask, softmax, 0.0, None)
+    output = flex.run(call, attention=lambda q, k, v, **_: torch.full_like(q, torch.nan))
+    assert torch.equal(output[:, :, 0::2], torch.zeros(1, 2, 2, 3))
+    assert output[:, :, 1::2].isnan().all()
