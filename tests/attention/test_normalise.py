@@ -80,6 +80,14 @@ def test_weights_come_in_the_kind_of_the_query(normaliser: Normaliser, dtype: to
     assert weights.isfinite().all()
 
 
+@pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax15"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_many_keys_are_counted_in_float32_whatever_the_query_is(name: str, dtype: torch.dtype) -> None:
+    # Neither kind can count to 3,000: a bfloat16 stops at 256, a float16 at 2,048.
+    weights = weigh(torch.zeros(1, 2, dtype=dtype), torch.zeros(3000, 2, dtype=dtype), normalise=name)
+    torch.testing.assert_close(weights.float(), torch.full((1, 3000), 1 / 3000), rtol=0.01, atol=0)
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e4, 1e30])
 @pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax15", "relu, divided", "top1"])
 def test_rows_sum_to_1_for_scores_small_and_large(name: str, scale: float) -> None:
