@@ -173,6 +173,9 @@ def test_dropout_falls_on_the_weights_times_one_over_what_stays(path: Path) -> N
 def test_dropout_by_a_generator_is_the_same_each_time_and_leaves_the_global_one_alone() -> None:
     query, key, value = qkv(2, 2, 3, 4)
     state = torch.get_rng_state()
+    eye = torch.eye(3, dtype=torch.float64)
+    dropped = attend(query, key, eye, dropout=0.5, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(dropped, torch.where(dropped != 0, weigh(query, key) / 0.5, 0.0))
     first, again, other = (
         attend(query, key, value, dropout=0.5, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
     )
