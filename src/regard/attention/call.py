@@ -1,7 +1,7 @@
 """One call of `attend`, checked and brought into one form: what every path reads."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,45 +31,51 @@ class Call:
     """How many query heads share a key head."""
 
     @property
-    def widened_by_value(self) -> bool:
-        """Whether the value's leading axes are more than the scores'."""
-        assert self.given_value is not None
-        own = self.given_value.shape[:-2]
-        return any(size not in (1, there) for size, there in zip(own[::-1], self.shape[-3::-1], strict=False)) and (
-            self.groups == 1
-        )
-
-    @property
     def key(self) -> Tensor:
-        return self._shared(self.given_key)
+        return shared(self.given_key, self.groups)
 
     @property
-    def value(self) -> Tensor | None:
-        return None if self.given_value is None else self._shared(self.given_value)
+    def value(self) -> Tensor:
+        assert self.given_value is not None
+        return shared(self.given_value, self.groups)
 
-    @cached_property
-    def keep(self) -> Tensor | None:
-        """The mask as booleans that broadcast to the scores, True = may attend."""
-        return None if self.mask is None else self.mask.dense(self.shape, self.query.device)
-
-    def without(self, rows: Tensor, seen: Tensor) -> Tensor:
-        """Rows [..., n, d] with those not seen [..., n] set to 0, whatever stood in them."""
-        if active() and seen.all():
-            return rows  # nothing to clear: a derivation need not show it
-        return (
-            rows.masked_fill(~seen.unsqueeze(-1), 0.0)
-            if _covers(rows, seen)
-            else torch.where(seen.unsqueeze(-1), rows, 0.0)
-        )
-
-    def _shared(self, heads: Tensor) -> Tensor:
-        """Query head h reads key head floor(h / groups)."""
-        return heads if self.groups == 1 else heads.repeat_interleave(self.groups, -3)
+    def kept(self) -> "Kept | None":
+        """The mask over these scores; None where there is none."""
+        if self.mask is None:
+            return None
+        cells = self.mask.dense(self.shape, self.query.device)
+        cells = cells if cells.ndim > 1 else cells.reshape(1, -1)
+        keys = cells.squeeze(-2) if cells.shape[-2] == 1 else cells.any(-2)
+        return Kept(cells, _unless_all(cells.any(-1)), _unless_all(keys))
 
 
-def _covers(rows: Tensor, seen: Tensor) -> bool:
-    """Whether `rows` has every axis of `seen`, so that masking does not widen it."""
-    shape = rows.shape[:-1]
-    return seen.ndim <= len(shape) and all(
-        size in (1, own) for size, own in zip(reversed(seen.shape), reversed(shape), strict=False)
-    )
+class Kept(NamedTuple):
+    """A mask as booleans, True = may attend, over as many axes as it speaks of."""
+
+    cells: Tensor
+    """[..., T or 1, S or 1], to broadcast to the scores."""
+    queries: Tensor | None
+    """[..., T or 1]: those that may attend to some key. None: all of them."""
+    keys: Tensor | None
+    """[..., S or 1]: those that some query may attend to. None: all of them."""
+
+
+def _unless_all(real: Tensor) -> Tensor | None:
+    """None where all are real, so that nothing need be cleared (nor shown in a derivation).
+
+    It is looked at only where a look is free: on a GPU it would wait for all work before it, and compiled code
+    has no numbers to look at.
+    """
+    if torch.compiler.is_compiling() or (real.device.type != "cpu" and not active()):
+        return real
+    return None if real.all() else real
+
+
+def shared(heads: Tensor, groups: int) -> Tensor:
+    """Query head h reads key head floor(h / groups); a single head goes to all by broadcasting."""
+    return heads if groups == 1 or heads.shape[-3] == 1 else heads.repeat_interleave(groups, -3)
+
+
+def cleared(rows: Tensor, real: Tensor | None) -> Tensor:
+    """Rows [..., n, d] with those that are not real [..., n] set to 0, whatever stood in them."""
+    return rows if real is None else torch.where(real.unsqueeze(-1), rows, 0.0)

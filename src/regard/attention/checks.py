@@ -1,4 +1,7 @@
-"""What `attend` and `weigh` are given, checked once: each error names the argument, what was expected, what came."""
+"""What `attend` and `weigh` are given, checked once: each error names the argument, what was expected, what came.
+
+Every call passes here, so the common case (equal leading axes, no bias) is decided by a few comparisons.
+"""
 
 import torch
 from torch import Tensor
@@ -9,6 +12,7 @@ from regard.attention.call import Call
 from regard.attention.masks import Mask
 from regard.attention.normalise import Normaliser
 from regard.attention.scores import Score
+from regard.attention.shapes import broadcasts, dtype_of
 
 
 def checked(
@@ -24,15 +28,16 @@ def checked(
 ) -> Call:
     score = scores.named(score)
     normalise = normalisers.named(normalise)
-    if not 0 <= dropout <= 1:
-        raise ValueError(f"dropout: expected a share between 0 and 1; got {dropout!r}")
-    _tensors(query, key, value)
-    _lengths(key, value)
-    groups = _groups(query, key, value)
-    score.check(query, key)
-    shape = _scores_shape(query, key, groups)
+    if dropout != 0.0:
+        check_dropout(dropout)
+    _tensor("query", query)
+    _beside("key", key, query)
     if value is not None:
-        _leading("value", value, shape, groups)
+        _beside("value", value, query)
+    score.check(query, key)
+    shape, groups = _shape(query, key)
+    if value is not None:
+        _value(value, key, shape, groups)
     if bias is not None:
         _bias(bias, query, shape)
     if mask is not None:
@@ -41,64 +46,73 @@ def checked(
     return Call(query, key, value, score, bias, mask, normalise, dropout, generator, shape, groups)
 
 
-def _tensors(query: Tensor, key: Tensor, value: Tensor | None) -> None:
-    for name, each in (("query", query), ("key", key), ("value", value)):
-        if each is None:
-            continue
-        if not isinstance(each, Tensor):
-            raise ValueError(f"{name}: expected a tensor; got {type(each).__name__}")
-        if not each.is_floating_point():
-            raise ValueError(f"{name}: expected floating-point numbers; got {dtype_of(each)}")
-        if each.ndim < 2:
-            raise ValueError(f"{name}: expected at least two axes [length, width]; got {list(each.shape)}")
-        if each.device != query.device:
-            raise ValueError(f"{name}: is on {each.device}, the query on {query.device}")
-        if each.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
-            raise ValueError(f"{name}: is {dtype_of(each)}, the query {dtype_of(query)}")
+def _tensor(name: str, given: Tensor) -> None:
+    if not isinstance(given, Tensor):
+        raise ValueError(f"{name}: expected a tensor; got {type(given).__name__}")
+    if not given.is_floating_point():
+        raise ValueError(f"{name}: expected floating-point numbers; got {dtype_of(given)}")
+    if given.ndim < 2:
+        raise ValueError(f"{name}: expected at least two axes [length, width]; got {list(given.shape)}")
 
 
-def _lengths(key: Tensor, value: Tensor | None) -> None:
-    if value is not None and value.shape[-2] != key.shape[-2]:
+def _beside(name: str, given: Tensor, query: Tensor) -> None:
+    """A key or value beside the query: of its kind, on its device."""
+    _tensor(name, given)
+    if given.device != query.device:
+        raise ValueError(f"{name}: is on {given.device}, the query on {query.device}")
+    if given.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
+        raise ValueError(f"{name}: is {dtype_of(given)}, the query {dtype_of(query)}")
+
+
+def check_dropout(share: float) -> None:
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise ValueError(f"dropout: expected a share between 0 and 1; got {share!r}")
+
+
+def _shape(query: Tensor, key: Tensor) -> tuple[torch.Size, int]:
+    """The shape of the scores [..., T, S], and how many query heads share a key head."""
+    leading: tuple[int, ...] = query.shape[:-2]
+    own = key.shape[:-2]
+    groups = 1
+    if own != leading:
+        groups = _groups(leading, own)
+        leading = _joined("key", own if groups == 1 else (*own[:-1], leading[-1]), leading, own)
+    return torch.Size((*leading, query.shape[-2], key.shape[-2])), groups
+
+
+def _groups(leading: tuple[int, ...], own: tuple[int, ...]) -> int:
+    """One where the heads are as many, or one that broadcasts: a single head of keys, or of queries."""
+    heads = leading[-1] if len(leading) > 1 else 1
+    fewer = own[-1] if len(own) > 1 else 1
+    if fewer in (1, heads) or heads == 1:
+        return 1
+    if fewer == 0 or heads % fewer:
+        raise ValueError(f"key: its heads must divide the query's; got {fewer} heads for {heads}")
+    return heads // fewer
+
+
+def _joined(name: str, own: tuple[int, ...], beside: tuple[int, ...], came: tuple[int, ...]) -> tuple[int, ...]:
+    """Leading axes broadcast against those of the query."""
+    if not broadcasts(own, beside, both=True):
+        raise ValueError(f"{name}: its leading axes {list(came)} do not fit the query's {list(beside)}")
+    rank = max(len(own), len(beside))
+    pairs = zip((1,) * (rank - len(own)) + own, (1,) * (rank - len(beside)) + beside, strict=True)
+    return tuple(there if mine == 1 else mine for mine, there in pairs)
+
+
+def _value(value: Tensor, key: Tensor, shape: torch.Size, groups: int) -> None:
+    if value.shape[-2] != key.shape[-2]:
         raise ValueError(
             f"value: expected one row for each of the {key.shape[-2]} keys; got {value.shape[-2]} rows "
             f"(key {list(key.shape)}, value {list(value.shape)})"
         )
-
-
-def _groups(query: Tensor, key: Tensor, value: Tensor | None) -> int:
-    """How many query heads share one key head. A single head of keys broadcasts like any axis of 1."""
-    heads = query.shape[-3] if query.ndim > 3 else 1
-    shared = key.shape[-3] if key.ndim > 3 else 1
-    if value is not None and value.ndim > 3 and key.ndim > 3 and value.shape[-3] != shared:
-        raise ValueError(f"value: expected the {shared} heads of the key; got {value.shape[-3]}")
-    if shared in (1, heads) or heads == 1:
-        return 1
-    if heads % shared:
-        raise ValueError(f"key: its heads must divide the query's; got {shared} heads for {heads}")
-    return heads // shared
-
-
-def _scores_shape(query: Tensor, key: Tensor, groups: int) -> torch.Size:
-    _leading("key", key, query.shape, groups)
-    leading = torch.broadcast_shapes(query.shape[:-2], _shared_shape(key, groups)[:-2])  # type: ignore[no-untyped-call]
-    return torch.Size([*leading, query.shape[-2], key.shape[-2]])
-
-
-def _leading(name: str, given: Tensor, beside: torch.Size, groups: int) -> None:
-    """The axes before the last two must broadcast against those of the query."""
-    own = _shared_shape(given, groups)[:-2]
-    for size, other in zip(reversed(own), reversed(beside[:-2]), strict=False):
-        if size != other and 1 not in (size, other):
-            raise ValueError(
-                f"{name}: its leading axes {list(given.shape[:-2])} do not fit the query's {list(beside[:-2])}"
-            )
-
-
-def _shared_shape(given: Tensor, groups: int) -> list[int]:
-    shape = list(given.shape)
-    if groups > 1:
-        shape[-3] *= groups
-    return shape
+    own = value.shape[:-2]
+    if own == key.shape[:-2] or (groups == 1 and own == shape[:-2]):
+        return
+    if len(own) > 1 and len(key.shape) > 3 and own[-1] not in (1, key.shape[-3]) and key.shape[-3] != 1:
+        raise ValueError(f"value: expected the {key.shape[-3]} heads of the key; got {own[-1]}")
+    shared = own if groups == 1 or len(own) < 2 or own[-1] == 1 else (*own[:-1], shape[-3])
+    _joined("value", shared, shape[:-2], own)
 
 
 def _bias(bias: Tensor, query: Tensor, shape: torch.Size) -> None:
@@ -109,12 +123,5 @@ def _bias(bias: Tensor, query: Tensor, shape: torch.Size) -> None:
         )
     if bias.device != query.device:
         raise ValueError(f"bias: is on {bias.device}, the query on {query.device}")
-    fits = bias.ndim <= len(shape) and all(
-        size in (1, there) for size, there in zip(reversed(bias.shape), reversed(shape), strict=False)
-    )
-    if not fits:
+    if not broadcasts(bias.shape, shape):
         raise ValueError(f"bias: {list(bias.shape)} does not broadcast to the scores' shape {list(shape)}")
-
-
-def dtype_of(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

@@ -17,7 +17,7 @@ from torch.nn.functional import dropout as drop
 
 from regard.attention import checks, scores
 from regard.attention import normalise as normalisers
-from regard.attention.call import Call
+from regard.attention.call import Call, Kept, cleared
 from regard.attention.fast import choice
 from regard.attention.masks import Mask
 from regard.attention.normalise import Drawn, Normaliser
@@ -113,13 +113,16 @@ def attend(
     weights (times 1 / (1 - p)); pass 0 when not training. With `details=True` also the `Details`, whose weights
     are those before dropout; asking for them never changes the output.
     """
+    if value is None:  # to weigh without one there is weigh
+        raise ValueError("value: expected a tensor; got NoneType")
     call = checks.checked(query, key, value, score, bias, mask, normalise, dropout, generator)
     path = choice.pick(call, implementation)
     if path is not None:
         output = path.run(call)
-        return (output, _details(call, _weights(call))) if details else output
-    drawn = _weights(call)
-    output = label(_mixed(drawn.weights, call), "O", "A V")
+        return (output, _details(call, _weights(call, call.kept()))) if details else output
+    kept = call.kept()
+    drawn = _weights(call, kept)
+    output = label(_mixed(drawn.weights, call, kept), "O", "A V")
     return (output, _details(call, drawn)) if details else output
 
 
@@ -136,16 +139,15 @@ def weigh(
 ) -> Tensor:
     """A [..., T, S]: the weights alone. No fused kernel hands them out, so this runs the reference."""
     call = checks.checked(query, key, None, score, bias, mask, normalise, 0.0, generator)
-    choice.pick(call, implementation)
-    return _weights(call).weights
+    choice.pick(call, implementation)  # an explicit wish that cannot be met is an error here as well
+    return _weights(call, call.kept()).weights
 
 
-def _weights(call: Call) -> Drawn:
+def _weights(call: Call, kept: Kept | None) -> Drawn:
     """The normalised weights in the dtype of the query."""
-    query, key, keep = call.query, call.key, call.keep
-    if keep is not None:
-        query = call.without(query, keep.any(-1))
-        key = call.without(key, keep.any(-2))
+    query, key = call.query, call.key
+    if kept is not None:
+        query, key = cleared(query, kept.queries), cleared(key, kept.keys)
     score = call.score(query, key)
     # Sums of exponentials lose too much in half precision.
     score = score.float() if score.dtype in (torch.float16, torch.bfloat16) else score
@@ -153,38 +155,35 @@ def _weights(call: Call) -> Drawn:
         label(score, "E", call.score.formula)
     else:
         score = label(score + call.bias, "E", f"{call.score.formula} + bias")
-    if keep is not None:
-        score = label(score.masked_fill(~keep, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
-    drawn = _normalised(score, call)
+    if kept is not None:
+        score = label(torch.where(kept.cells, score, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
+    drawn = _normalised(score, call, kept)
     weights = drawn.weights.to(call.query.dtype)
     return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}(M)"))
 
 
-def _normalised(score: Tensor, call: Call) -> Drawn:
+def _normalised(score: Tensor, call: Call, kept: Kept | None) -> Drawn:
     """Weights of scores in which some rows may have nothing to attend to: those get 0, and finite gradients."""
     if score.shape[-1] == 0:
-        zeros = score.sum(-1)
-        return Drawn(score, *((zeros, zeros) if call.normalise is normalisers.sample else ()))
-    if call.keep is None and call.bias is None:
+        nothing = score.sum(-1)  # no key, no choice: a sum of nothing, 0
+        return Drawn(score, nothing, nothing) if call.normalise.chooses else Drawn(score)
+    if call.bias is None and (kept is None or kept.queries is None):
         return call.normalise.draw(score, call.generator)
     empty = torch.isneginf(score).all(-1, keepdim=True)
     if active() and not empty.any():
         return call.normalise.draw(score, call.generator)
     # Mended before the exponent: a NaN put right afterwards still has a NaN gradient.
-    drawn = call.normalise.draw(score.masked_fill(empty, 0.0), call.generator)
+    drawn = call.normalise.draw(torch.where(empty, 0.0, score), call.generator)
     row = empty.squeeze(-1)
     return Drawn(
-        drawn.weights.masked_fill(empty, 0.0),
-        None if drawn.log_prob is None else drawn.log_prob.masked_fill(row, 0.0),
-        None if drawn.entropy is None else drawn.entropy.masked_fill(row, 0.0),
+        torch.where(empty, 0.0, drawn.weights),
+        None if drawn.log_prob is None else torch.where(row, 0.0, drawn.log_prob),
+        None if drawn.entropy is None else torch.where(row, 0.0, drawn.entropy),
     )
 
 
-def _mixed(weights: Tensor, call: Call) -> Tensor:
-    value = call.value
-    assert value is not None
-    if call.keep is not None:
-        value = call.without(value, call.keep.any(-2))
+def _mixed(weights: Tensor, call: Call, kept: Kept | None) -> Tensor:
+    value = call.value if kept is None else cleared(call.value, kept.keys)
     if call.dropout > 0:
         weights = _dropped(weights, call.dropout, call.generator)
     return weights.to(value.dtype) @ value

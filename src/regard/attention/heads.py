@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention import normalise as normalisers
 from regard.attention import scores
+from regard.attention.checks import check_dropout
 from regard.attention.core import Implementation, attend
 from regard.attention.masks import Mask
 from regard.attention.normalise import Normaliser
@@ -45,7 +46,7 @@ class Cache:
     def extended(self, key: Tensor, value: Tensor) -> "Cache":
         """With further places; the room doubles when it is full, so n steps copy O(n) places in all."""
         end = self.length + key.shape[-2]
-        if torch.is_grad_enabled() and (key.requires_grad or self.key_BHSd.requires_grad):
+        if torch.is_grad_enabled() and any(each.requires_grad for each in (key, value, self.key_BHSd, self.value_BHSd)):
             # Writing in place would break the graph of earlier steps.
             return Cache(torch.cat([self.key, key], -2), torch.cat([self.value, value], -2), end)
         keys, values = self._room(self.key_BHSd, end), self._room(self.value_BHSd, end)
@@ -94,6 +95,7 @@ class MultiHead(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_dropout(dropout)
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
         self.head_width = _head_width(width, heads, self.kv_heads, head_width)
         memory = width if key_width is None else key_width
@@ -102,6 +104,10 @@ class MultiHead(nn.Module):
         self.value = nn.Linear(memory, self.kv_heads * self.head_width, bias)
         self.out = nn.Linear(heads * self.head_width, width, bias if out_bias is None else out_bias)
         self.score = scores.make(score, self.head_width, self.head_width) if isinstance(score, str) else score
+        if isinstance(self.score, scores.Coverage):
+            raise ValueError(
+                "score: MultiHead has nowhere to pass coverage in and out; call attend with scores.Coverage"
+            )
         self.normalise = normalisers.named(normalise)
         self.positions = Positions() if positions is None else positions
         self.dropout = dropout
@@ -118,16 +124,18 @@ class MultiHead(nn.Module):
         generator: torch.Generator | None = None,
         implementation: Implementation = "auto",
     ) -> Attended:
-        """x [B, T, width]. Self-attention without a memory: new keys are joined to the cache's.
+        """x [B, T, width], attending to itself (and to what the cache holds), or to a memory [B, S, key_width].
 
-        To attend to a memory pass it, or the cache of its projections that `project` gave (then `memory=None` and
-        `attend_to`): see `attend_to`.
+        A memory that is attended to many times is better projected once: `attend_to(x, project(memory))`.
         """
         if memory is not None:
+            if cache is not None:
+                raise ValueError("cache: holds earlier keys of x itself; a projected memory goes to attend_to")
             return self.attend_to(
                 x, self.project(memory), mask=mask, bias=bias, want_weights=want_weights,
                 generator=generator, implementation=implementation,
             )  # fmt: skip
+        _rows("x", x, self.query.in_features)
         start = 0 if cache is None else cache.length
         new = self.project(x, start)
         cache = new if cache is None else cache.extended(new.key, new.value)
@@ -137,7 +145,8 @@ class MultiHead(nn.Module):
         )  # fmt: skip
 
     def project(self, memory: Tensor, start: int = 0) -> Cache:
-        """Keys and values of a memory [B, S, width]: once a sentence, however many queries come."""
+        """Keys and values of a memory [B, S, key_width]: once a sentence, however many queries come."""
+        _rows("memory", memory, self.key.in_features)
         key = label(self._split(self.key(memory), self.kv_heads), "K", "X W_K")
         value = label(self._split(self.value(memory), self.kv_heads), "V", "X W_V")
         return Cache(self.positions.rotate(key, start), value, memory.shape[-2])
@@ -155,14 +164,14 @@ class MultiHead(nn.Module):
         implementation: Implementation = "auto",
     ) -> Attended:
         """Attend from x to keys and values projected before; `start` is the place of x's first row."""
+        _rows("x", x, self.query.in_features)
         query = label(self._split(self.query(x), self.heads), "Q", "X W_Q")
         query = self.positions.rotate(query, start)
         own = self.positions.bias(query.shape[-2], cache.length)
         bias = own if bias is None else bias if own is None else bias + own
         attended = attend(
             query, cache.key, cache.value, score=self.score, mask=mask, normalise=self.normalise,
-            bias=None if bias is None else bias.to(query.dtype),
-            dropout=self.dropout if self.training else 0.0,
+            bias=bias, dropout=self.dropout if self.training else 0.0,
             generator=generator, implementation=implementation, details=want_weights,
         )  # fmt: skip
         mixed, weights = (attended[0], attended[1].weights) if isinstance(attended, tuple) else (attended, None)
@@ -173,6 +182,11 @@ class MultiHead(nn.Module):
 
     def _merged(self, x: Tensor) -> Tensor:
         return x.transpose(-3, -2).flatten(-2)
+
+
+def _rows(name: str, given: Tensor, width: int) -> None:
+    if given.ndim < 3 or given.shape[-1] != width:
+        raise ValueError(f"{name}: expected [batch, length, {width}]; got {list(given.shape)}")
 
 
 def _head_width(width: int, heads: int, kv_heads: int, given: int | None) -> int:

@@ -25,6 +25,6 @@ def local_p(centre: Tensor, width: int, normalise: Normaliser = softmax) -> Loca
 
     In the paper p = S · sigmoid(v · tanh(W h)); gradients reach it through the bell.
     """
-    if width < 1:
+    if not width >= 1:
         raise ValueError(f"local_p: width must be 1 or more, for the bell has σ = width / 2; got {width!r}")
     return Local(around(centre.detach(), width), Gaussian(centre, width / 2, normalise))

@@ -4,36 +4,22 @@ A mask is a rule, not a tensor: it is evaluated where it is used, for the shape 
 the axes it speaks of (`lengths` never makes a [T, S] table). Rules combine with `&`, `|` and `~`, and print as
 they were written.
 
-Shape suffixes: B batch, H heads, T queries, S keys.
+Shape letters: B batch, H heads, T queries, S keys.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.attention.places import Align, Everywhere, Places, own_place
+from regard.attention.shapes import broadcasts, dtype_of
 from regard.support.nearest import unknown
 
-Align = Literal["end", "start"]
 ALIGNMENTS = ("end", "start")
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where a rule is asked: indices of batch, head, query and key, which broadcast against each other.
-
-    `shift` is S - T: the last query stands beside the last key. A rule aligned at the end adds it to the query's
-    index; one aligned at the start leaves it.
-    """
-
-    batch: Tensor
-    head: Tensor
-    query: Tensor
-    key: Tensor
-    shift: int
 
 
 class Mask(ABC):
@@ -51,7 +37,7 @@ class Mask(ABC):
         """The rule as booleans that broadcast to scores of this shape [..., T, S]."""
         shape = torch.Size(shape)
         self.check(shape)
-        return self.holds(_all_places(shape, torch.device(device)))
+        return self.holds(Everywhere(shape, torch.device(device)))
 
     def picture(self, queries: int, keys: int) -> str:
         """The rule for one sequence, a row a query: ■ may attend, · may not."""
@@ -113,7 +99,7 @@ def tensor(cells: Tensor) -> Mask:
         raise ValueError(f"mask: expected a tensor of booleans; got {type(cells).__name__}")
     if cells.dtype != torch.bool:
         raise ValueError(
-            f"mask: expected booleans (True = may attend); got {_dtype(cells)}. Numbers that are to be added "
+            f"mask: expected booleans (True = may attend); got {dtype_of(cells)}. Numbers that are to be added "
             "to the scores go in bias="
         )
     return Cells(cells)
@@ -121,7 +107,9 @@ def tensor(cells: Tensor) -> Mask:
 
 def around(centre: Tensor, width: float) -> Mask:
     """Keys at most `width` places from a real-valued centre for each query: centre [..., T] (Luong's local-p)."""
-    if width < 0:
+    if not isinstance(centre, Tensor):
+        raise ValueError(f"around: centre must be a tensor, one number for each query; got {type(centre).__name__}")
+    if not width >= 0:
         raise ValueError(f"around: width must be 0 or more; got {width!r}")
     return Around(centre, float(width))
 
@@ -143,7 +131,7 @@ class Causal(Mask):
     align: Align
 
     def holds(self, at: Places) -> Tensor:
-        return at.key <= _own_place(at, self.align)
+        return at.key <= own_place(at, self.align)
 
     def __repr__(self) -> str:
         return f"causal({_aligned(self.align)})"
@@ -156,7 +144,7 @@ class Window(Mask):
     align: Align
 
     def holds(self, at: Places) -> Tensor:
-        own = _own_place(at, self.align)
+        own = own_place(at, self.align)
         after = torch.ones_like(at.key, dtype=torch.bool) if self.left is None else at.key >= own - self.left
         return after if self.right is None else after & (at.key <= own + self.right)
 
@@ -170,13 +158,13 @@ class Block(Mask):
     align: Align
 
     def holds(self, at: Places) -> Tensor:
-        return at.key // self.size == _own_place(at, self.align) // self.size
+        return at.key // self.size == own_place(at, self.align) // self.size
 
     def __repr__(self) -> str:
         return f"block({self.size}{_aligned(self.align, ', ')})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Lengths(Mask):
     keys: Tensor
     queries: Tensor | None
@@ -191,25 +179,21 @@ class Lengths(Mask):
                 raise ValueError(f"lengths: {counts.shape[0]} {side} lengths for a batch of {shape[0]}")
 
     def holds(self, at: Places) -> Tensor:
-        real = at.key < _of_batch(self.keys, at)
-        return real if self.queries is None else real & (at.query < _of_batch(self.queries, at))
+        real = at.key < at.of_sequence(self.keys)
+        return real if self.queries is None else real & (at.query < at.of_sequence(self.queries))
 
     def __repr__(self) -> str:
         queries = "" if self.queries is None else f", queries={self.queries.tolist()}"
         return f"lengths({self.keys.tolist()}{queries})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Cells(Mask):
     cells: Tensor
 
     def check(self, shape: torch.Size) -> None:
-        own = self.cells.shape
-        fits = len(own) <= len(shape) and all(
-            size in (1, there) for size, there in zip(reversed(own), reversed(shape), strict=False)
-        )
-        if not fits:
-            raise ValueError(f"mask: {list(own)} does not broadcast to the scores' shape {list(shape)}")
+        if not broadcasts(self.cells.shape, shape):
+            raise ValueError(f"mask: {list(self.cells.shape)} does not broadcast to the scores' shape {list(shape)}")
 
     def dense(self, shape: Sequence[int], device: torch.device | str = "cpu") -> Tensor:
         self.check(torch.Size(shape))
@@ -224,10 +208,17 @@ class Cells(Mask):
         return f"tensor({list(self.cells.shape)})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Around(Mask):
     centre: Tensor
     width: float
+
+    def check(self, shape: torch.Size) -> None:
+        if not broadcasts((*self.centre.shape, 1), shape):
+            raise ValueError(
+                f"around: one centre for each query [..., T], {list(self.centre.shape)} does not fit "
+                f"the scores' shape {list(shape)}"
+            )
 
     def holds(self, at: Places) -> Tensor:
         # Two compares rather than one with abs(): p - D <= j <= p + D as the paper has it, also where D is 0.
@@ -278,36 +269,13 @@ class _Not(Mask):
         return f"~{_bracketed(self.of, '~')}"
 
 
-def _all_places(shape: torch.Size, device: torch.device) -> Places:
-    rank, queries, keys = len(shape), shape[-2], shape[-1]
-
-    def along(axis: int) -> Tensor:
-        if not -rank <= axis < rank:
-            return torch.zeros((), dtype=torch.long, device=device)
-        places = torch.arange(shape[axis], device=device)
-        return places.view([-1 if each == axis % rank else 1 for each in range(rank)])
-
-    batch = along(0) if rank > 2 else torch.zeros((), dtype=torch.long, device=device)
-    head = along(-3) if rank > 3 else torch.zeros((), dtype=torch.long, device=device)
-    return Places(batch, head, along(-2), along(-1), keys - queries)
-
-
-def _own_place(at: Places, align: Align) -> Tensor:
-    return at.query + at.shift if align == "end" else at.query
-
-
-def _of_batch(counts: Tensor, at: Places) -> Tensor:
-    counts = counts.to(at.key.device)
-    return counts if counts.ndim == 0 else counts[at.batch]
-
-
 def _counts(side: str, counts: "Tensor | Sequence[int] | int") -> Tensor:
     given = torch.as_tensor(counts)
     given = given if given.numel() else given.long()  # an empty list has no numbers to be whole
     if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool or given.ndim > 1:
         raise ValueError(
             f"lengths: {side} must be one whole number or one for each sequence; "
-            f"got {_dtype(given)} {list(given.shape)}"
+            f"got {dtype_of(given)} {list(given.shape)}"
         )
     # Numbers already on a GPU are not fetched to be looked at; the compare treats a negative one as 0.
     if given.device.type == "cpu" and not _compiling() and given.numel() and int(given.min()) < 0:
@@ -332,7 +300,3 @@ def _aligned(align: Align, before: str = "") -> str:
 def _bracketed(mask: Mask, sign: str) -> str:
     mixed = isinstance(mask, _Joined) and mask.sign != sign
     return f"({mask!r})" if mixed else repr(mask)
-
-
-def _dtype(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

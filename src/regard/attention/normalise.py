@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from regard.attention.shapes import broadcasts
 from regard.support.nearest import unknown
 
 
@@ -28,7 +29,11 @@ class Normaliser(ABC):
     """One way from scores to weights."""
 
     name: ClassVar[str]
-    random: ClassVar[bool] = False
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it draws one key, and tells the choice's log-probability and entropy."""
+        return False
 
     @abstractmethod
     def draw(self, scores: Tensor, generator: torch.Generator | None = None) -> Drawn:
@@ -40,11 +45,11 @@ class Normaliser(ABC):
 
     def __call__(self, **settings: Any) -> Self:
         """The same normaliser with other settings."""
-        try:
-            return replace(self, **settings)
-        except TypeError:
-            known = ", ".join(self.__dataclass_fields__) or "none"
-            raise ValueError(f"{self.name} has no such setting: {', '.join(settings)} (it has: {known})") from None
+        known = self.__dataclass_fields__
+        for setting in settings:
+            if setting not in known:
+                raise ValueError(unknown(f"setting of {self.name}", setting, known))
+        return replace(self, **settings)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Sparsemax(Normaliser):
         support = self._support(z.detach())
         count = support.sum(-1, keepdim=True)
         tau = ((z * support).sum(-1, keepdim=True) - 1) / count
-        return Drawn((z - tau) * support)
+        return Drawn(torch.where(support, z - tau, 0.0))
 
     @staticmethod
     def _support(z: Tensor) -> Tensor:
@@ -97,7 +102,7 @@ class Entmax15(Normaliser):
         mean = (z * support).sum(-1, keepdim=True) / count
         spread = ((z - mean).square() * support).sum(-1, keepdim=True)
         tau = mean - ((1 - spread) / count).sqrt()
-        return Drawn(((z - tau) * support).square())
+        return Drawn(torch.where(support, z - tau, 0.0).square())
 
     @staticmethod
     def _support(z: Tensor) -> Tensor:
@@ -145,7 +150,6 @@ class Gumbel(Normaliser):
     """Softmax of (z + g) / temperature with Gumbel noise g: nearly a draw from the softmax, with a gradient."""
 
     name: ClassVar[str] = "gumbel"
-    random: ClassVar[bool] = True
 
     temperature: float = 1.0
     """Towards 0 the weights approach one hard choice."""
@@ -171,7 +175,10 @@ class Sample(Normaliser):
     """
 
     name: ClassVar[str] = "sample"
-    random: ClassVar[bool] = True
+
+    @property
+    def chooses(self) -> bool:
+        return True
 
     def draw(self, scores: Tensor, generator: torch.Generator | None = None) -> Drawn:
         chosen = (scores.detach() + gumbel_noise(scores, generator)).argmax(-1, keepdim=True)
@@ -182,7 +189,7 @@ class Sample(Normaliser):
         return Drawn(_one_hot(chosen, scores), log_probs.gather(-1, chosen).squeeze(-1), entropy)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaussian(Normaliser):
     """Weights of another normaliser, times e^{-(j - p)² / 2σ²} about a centre p for each query (Luong's local-p).
 
@@ -196,7 +203,16 @@ class Gaussian(Normaliser):
     sigma: float
     of: Normaliser = Softmax()
 
+    @property
+    def chooses(self) -> bool:
+        return self.of.chooses
+
     def draw(self, scores: Tensor, generator: torch.Generator | None = None) -> Drawn:
+        if not broadcasts((*self.centre.shape, 1), scores.shape):
+            raise ValueError(
+                f"gaussian: one centre for each query [..., T], {list(self.centre.shape)} does not fit "
+                f"the scores' shape {list(scores.shape)}"
+            )
         places = torch.arange(scores.shape[-1], device=scores.device, dtype=scores.dtype)
         away = places - self.centre.to(scores.dtype).unsqueeze(-1)
         drawn = self.of.draw(scores, generator)
@@ -214,12 +230,13 @@ sample = Sample()
 NAMED: dict[str, Normaliser] = {each.name: each for each in (softmax, sparsemax, entmax15, relu, top1, gumbel, sample)}
 
 
-def named(normalise: "Normaliser | str") -> Normaliser:
+def named(normalise: Any) -> Normaliser:
     """A normaliser as given, or the one of that name."""
     if isinstance(normalise, Normaliser):
         return normalise
     if not isinstance(normalise, str):
-        raise ValueError(f"normalise: expected a normaliser or its name; got {type(normalise).__name__}")
+        came = f"the class {normalise.__name__}" if isinstance(normalise, type) else type(normalise).__name__
+        raise ValueError(f"normalise: expected a normaliser, as normalise.relu, or its name; got {came}")
     if normalise not in NAMED:
         raise ValueError(unknown("normaliser", normalise, NAMED))
     return NAMED[normalise]

@@ -10,6 +10,7 @@ Each kind acts at one of three hooks, and leaves the other two as they are:
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -18,6 +19,10 @@ from torch import Tensor, nn
 from regard.support.nearest import unknown
 
 Hook = Literal["input", "rotate", "bias", "none"]
+Layout = Literal["interleaved", "split"]
+Pairing = Literal["half", "interleaved"]
+LAYOUTS = ("interleaved", "split")
+PAIRINGS = ("half", "interleaved")
 
 
 class Positions(nn.Module):
@@ -38,6 +43,37 @@ class Positions(nn.Module):
         return None
 
 
+class Table:
+    """Rows for places 0, 1, 2, …, computed once for each device and dtype as far as they have been asked for.
+
+    A memo, not a state: what it gives depends on the arguments alone. It is no buffer, because `module.half()`
+    would round it for good.
+    """
+
+    def __init__(self, compute: Callable[[Tensor], Tensor]) -> None:
+        self.compute = compute
+        self.held: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    def rows(self, start: int, end: int, like: Tensor) -> Tensor:
+        _check_start(start)
+        if torch.compiler.is_compiling():
+            return self._computed(start, end, like)
+        kind = (like.device, like.dtype)
+        held = self.held.get(kind)
+        if held is None or held.shape[0] < end:
+            # What is made under inference_mode could never be trained with afterwards.
+            with torch.inference_mode(False):
+                held = self._computed(0, max(256, 2 * end), like)
+            if type(held) is Tensor:  # not a fake one, of a tracer
+                self.held[kind] = held
+        return held[start:end]
+
+    def _computed(self, start: int, end: int, like: Tensor) -> Tensor:
+        # Angles grow with the place: in float32 those of far places would be wrong in the fourth digit.
+        exact = torch.float32 if like.device.type == "mps" else torch.float64
+        return self.compute(torch.arange(start, end, dtype=exact, device=like.device)).to(like.dtype)
+
+
 class Sinusoidal(Positions):
     """PE(p, 2i) = sin(p / base^(2i/d)), PE(p, 2i + 1) = cos(p / base^(2i/d)) (Vaswani and others 2017).
 
@@ -46,39 +82,33 @@ class Sinusoidal(Positions):
     """
 
     hook = "input"
-    table: Tensor
 
-    def __init__(
-        self, width: int, layout: Literal["interleaved", "split"] = "interleaved", base: float = 10000.0
-    ) -> None:
+    def __init__(self, width: int, layout: Layout = "interleaved", base: float = 10000.0) -> None:
         super().__init__()
-        if layout not in ("interleaved", "split"):
-            raise ValueError(unknown("layout", str(layout), ("interleaved", "split")))
+        if layout not in LAYOUTS:
+            raise ValueError(unknown("layout", str(layout), LAYOUTS))
         self.width, self.layout, self.base = width, layout, base
-        self.register_buffer("table", sinusoids(0, width, layout, base), persistent=False)
+        self.table = Table(partial(_sinusoids, width=width, layout=layout, base=base))
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
         if x.shape[-1] != self.width:
             raise ValueError(f"sinusoidal: made for width {self.width}; got {x.shape[-1]}")
-        end = start + x.shape[-2]
-        if end > self.table.shape[0]:
-            places = max(end, 2 * self.table.shape[0], 256)
-            self.table = sinusoids(places, self.width, self.layout, self.base).to(x.device)
-        return x + self.table[start:end].to(x.dtype)
+        return x + self.table.rows(start, start + x.shape[-2], x)
 
 
-def sinusoids(
-    places: int, width: int, layout: Literal["interleaved", "split"] = "interleaved", base: float = 10000.0
-) -> Tensor:
-    """The table [places, width], computed in float64 and given in float32 precision or better."""
-    sines = (width + 1) // 2
-    angles = torch.arange(places, dtype=torch.float64).unsqueeze(-1) * _frequencies(width, base)
-    sine, cosine = angles.sin(), angles[:, : width - sines].cos()
+def sinusoids(places: int, width: int, layout: Layout = "interleaved", base: float = 10000.0) -> Tensor:
+    """The table [places, width] in float64."""
+    return _sinusoids(torch.arange(places, dtype=torch.float64), width, layout, base)
+
+
+def _sinusoids(places: Tensor, width: int, layout: Layout, base: float) -> Tensor:
+    angles = places.unsqueeze(-1) * _frequencies(width, base, places)
+    sine, cosine = angles.sin(), angles[:, : width // 2].cos()
     if layout == "split":
         return torch.cat([sine, cosine], -1)
-    table = torch.empty(places, width, dtype=torch.float64)
-    table[:, 0::2], table[:, 1::2] = sine, cosine
-    return table
+    if width % 2:  # one sine more than cosines
+        return torch.cat([torch.stack([sine[:, :-1], cosine], -1).flatten(-2), sine[:, -1:]], -1)
+    return torch.stack([sine, cosine], -1).flatten(-2)
 
 
 class Learned(Positions):
@@ -92,6 +122,9 @@ class Learned(Positions):
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
         end = start + x.shape[-2]
+        if x.shape[-1] != self.vectors.shape[1]:
+            raise ValueError(f"learned positions: made for width {self.vectors.shape[1]}; got {x.shape[-1]}")
+        _check_start(start)
         if end > self.vectors.shape[0]:
             raise ValueError(f"learned positions: made for {self.vectors.shape[0]} places; got {end}")
         return x + self.vectors[start:end]
@@ -106,26 +139,31 @@ class Rotary(Positions):
 
     hook = "rotate"
 
-    def __init__(self, width: int, pairing: Literal["half", "interleaved"] = "half", base: float = 10000.0) -> None:
+    def __init__(self, width: int, pairing: Pairing = "half", base: float = 10000.0) -> None:
         super().__init__()
-        if pairing not in ("half", "interleaved"):
-            raise ValueError(unknown("pairing", str(pairing), ("half", "interleaved")))
+        if pairing not in PAIRINGS:
+            raise ValueError(unknown("pairing", str(pairing), PAIRINGS))
         if width % 2:
             raise ValueError(f"rotary: dimensions are turned in pairs, so the width must be even; got {width}")
         self.width, self.pairing, self.base = width, pairing, base
+        self.table = Table(partial(_turns, width=width, base=base))
 
     def rotate(self, x: Tensor, start: int = 0) -> Tensor:
         if x.shape[-1] != self.width:
             raise ValueError(f"rotary: made for width {self.width}; got {x.shape[-1]}")
-        places = torch.arange(start, start + x.shape[-2], dtype=torch.float64, device=x.device)
-        angles = places.unsqueeze(-1) * _frequencies(self.width, self.base).to(x.device)
-        cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        cosine, sine = self.table.rows(start, start + x.shape[-2], x).chunk(2, -1)
         if self.pairing == "half":
             first, second = x.chunk(2, -1)
             return torch.cat([first * cosine - second * sine, first * sine + second * cosine], -1)
         first, second = x[..., 0::2], x[..., 1::2]
         turned = torch.stack([first * cosine - second * sine, first * sine + second * cosine], -1)
         return turned.flatten(-2)
+
+
+def _turns(places: Tensor, width: int, base: float) -> Tensor:
+    """[places, width]: the cosines of a place's angles, then their sines."""
+    angles = places.unsqueeze(-1) * _frequencies(width, base, places)
+    return torch.cat([angles.cos(), angles.sin()], -1)
 
 
 class Alibi(Positions):
@@ -170,6 +208,12 @@ def make(name: str, *, width: int, heads: int, head_width: int, places: int = 10
     return makers[name]()
 
 
-def _frequencies(width: int, base: float) -> Tensor:
+def _check_start(start: int) -> None:
+    if start < 0:
+        raise ValueError(f"start: expected a place, 0 or more; got {start}")
+
+
+def _frequencies(width: int, base: float, like: Tensor) -> Tensor:
     """base^(-2i/d) for i = 0, 1, …, one for each sine."""
-    return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    exponents: Tensor = -torch.arange(0, width, 2, dtype=like.dtype, device=like.device) / width
+    return base**exponents

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.call import Call
+from regard.attention.call import Call, cleared
 from regard.attention.fast import sdpa
-from regard.attention.masks import Causal, Mask, Places, holds_cells
+from regard.attention.masks import Causal, Mask, holds_cells
+from regard.attention.places import Indices
 from regard.attention.scores import DotScore
 
 # From how many cells of the mask on it pays to compile a kernel rather than to write the cells down.
@@ -24,10 +25,10 @@ ROWS_AT_ONCE = 256
 def obstacle(call: Call) -> str | None:
     if call.query.device.type != "cuda":
         return "it runs on a GPU only"
-    if (said := sdpa.obstacle(call)) is not None:
-        return said
     if call.mask is None or (isinstance(call.mask, Causal) and call.shape[-1] == call.shape[-2]):
         return "without a mask, or with a plain causal one, scaled_dot_product_attention is as fast"
+    if (said := sdpa.obstacle(call)) is not None:
+        return said
     if holds_cells(call.mask):
         return "the mask is a table of cells, not a rule"
     if call.bias is not None:
@@ -51,20 +52,19 @@ def run(call: Call, attention: Callable[..., Any] | None = None) -> Tensor:
     block_mask = create_block_mask(holds, call.shape[0], None, queries, keys, device=str(call.query.device))
     alive, seen = _alive_and_seen(call)
     assert isinstance(call.score, DotScore)
-    assert call.value is not None
-    dot = call.score.as_dot(call.without(call.query, alive), call.without(call.key, seen))
-    value = call.without(call.value, seen)
+    dot = call.score.as_dot(cleared(call.query, alive), cleared(call.key, seen))
+    value = cleared(call.value, seen)
     four = (each.expand(*call.shape[:2], *each.shape[-2:]) for each in (dot.query, dot.key, value))
     output = (attention or _compiled())(*four, block_mask=block_mask, scale=dot.scale)
     assert isinstance(output, Tensor)
-    return output.masked_fill(~alive.unsqueeze(-1), 0.0)
+    return torch.where(alive.unsqueeze(-1), output, 0.0)
 
 
 def predicate(mask: Mask, shift: int) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
     """The rule in the form flex asks it: booleans from indices of batch, head, query and key."""
 
     def holds(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        return mask.holds(Places(batch, head, query, key, shift))
+        return mask.holds(Indices(batch, head, query, key, shift))
 
     return holds
 
@@ -79,9 +79,10 @@ def _alive_and_seen(call: Call) -> tuple[Tensor, Tensor]:
     alive, seen = [], torch.zeros(1, 1, keys, dtype=torch.bool, device=device)
     for start in range(0, queries, ROWS_AT_ONCE):
         query = torch.arange(start, min(start + ROWS_AT_ONCE, queries), device=device)
-        at = Places(batch.view(-1, 1, 1, 1), head.view(1, -1, 1, 1), query.view(-1, 1), key, keys - queries)
+        at = Indices(batch.view(-1, 1, 1, 1), head.view(1, -1, 1, 1), query.view(-1, 1), key, keys - queries)
         cells = call.mask.holds(at)
-        cells = cells.expand(*(1,) * (4 - cells.ndim), *cells.shape[:-2], len(query), keys)
+        cells = cells.view((1,) * (4 - cells.ndim) + cells.shape)
+        cells = cells.expand(-1, -1, len(query), keys)
         alive.append(cells.any(-1))
         seen = seen | cells.any(-2)
     return torch.cat(alive, -1), seen

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.attention import normalise
-from regard.attention.call import Call
+from regard.attention.call import Call, Kept, cleared, shared
 from regard.attention.masks import Causal
 from regard.attention.scores import DotScore
 
@@ -25,54 +25,85 @@ def obstacle(call: Call) -> str | None:
         return f"it normalises by softmax, not by {call.normalise.name}"
     if call.dropout > 0 and call.generator is not None:
         return "its dropout takes no generator"
-    if call.shape.numel() == 0:
+    if 0 in call.shape:
         return "there is nothing to compute"
-    if call.given_value.ndim > len(call.shape) or call.widened_by_value:
+    if _widened(call):
         return "the value has leading axes that query and key do not have"
     return None
 
 
 def run(call: Call) -> Tensor:
-    query, key, value = call.query, call.key, call.value
-    assert value is not None
-    causal = _is_causal(call)
-    keep = None if causal or call.mask is None else call.keep
-    alive = None
-    if keep is not None:
-        alive, seen = keep.any(-1, keepdim=True), keep.any(-2)
-        query, key, value = (
-            call.without(query, alive.squeeze(-1)),
-            call.without(key, seen),
-            call.without(value, seen),
-        )
-        keep = keep | ~alive
     assert isinstance(call.score, DotScore)
-    dot = call.score.as_dot(query, key)
-    four = [_in_four_axes(call, each) for each in (dot.query, dot.key, value)]
+    causal = _is_causal(call)
+    if (call.mask is None or causal) and call.bias is None:
+        dot = call.score.as_dot(call.query, call.key)
+        return _attended(call, *dot, call.value, causal=causal)
+    query, key, value = call.query, call.key, call.value
+    kept = call.kept()
+    if kept is not None:
+        query, key, value = cleared(query, kept.queries), cleared(key, kept.keys), cleared(value, kept.keys)
+    joined, alive = _joined(call, kept)
+    output = _attended(call, *call.score.as_dot(query, key), value, mask=joined)
+    return output if alive is None else torch.where(alive, output, 0.0)
+
+
+def _attended(
+    call: Call,
+    query: Tensor,
+    key: Tensor,
+    scale: float,
+    value: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+) -> Tensor:
+    leading = call.shape[:-2]
     output = scaled_dot_product_attention(
-        four[0],
-        four[1],
-        four[2],
-        attn_mask=_joined(call, keep),
+        _in_four_axes(query, leading),
+        _in_four_axes(key, leading),
+        _in_four_axes(value, leading),
+        attn_mask=None if mask is None else _mask_in_four_axes(call, mask),
         dropout_p=call.dropout,
         is_causal=causal,
-        scale=dot.scale,
-    ).reshape(*call.shape[:-1], value.shape[-1])
-    return output if alive is None else output.masked_fill(~alive, 0.0)
+        scale=scale,
+    )
+    return output if len(leading) == 2 else output.reshape(*call.shape[:-1], value.shape[-1])
 
 
 def _is_causal(call: Call) -> bool:
-    """Whether its own causal mask, aligned at the start and with no other beside it, is the mask asked for."""
-    aligned = isinstance(call.mask, Causal) and (call.mask.align == "start" or call.shape[-2] == call.shape[-1])
-    return aligned and call.bias is None
+    """Whether its own causal mask, aligned at the start, is the whole mask asked for."""
+    mask = call.mask
+    return isinstance(mask, Causal) and (mask.align == "start" or call.shape[-2] == call.shape[-1])
 
 
-def _joined(call: Call, keep: Tensor | None) -> Tensor | None:
-    """Bias and mask as the one argument it has for both, in its four axes."""
+def _widened(call: Call) -> bool:
+    """Whether the value's leading axes are more than the scores'."""
+    assert call.given_value is not None
+    own, leading = call.given_value.shape[:-2], call.shape[:-2]
+    if own == leading:
+        return False
+    if call.groups > 1:
+        own = shared(call.given_value, call.groups).shape[:-2]
+    return len(own) > len(leading) or any(
+        size not in (1, there) for size, there in zip(reversed(own), reversed(leading), strict=False)
+    )
+
+
+def _joined(call: Call, kept: Kept | None) -> tuple[Tensor, Tensor | None]:
+    """Bias and mask as the one argument it has for both, and which rows have something to attend to (None: all).
+
+    A row without may see everything here: what it gives is cleared afterwards.
+    """
     if call.bias is None:
-        return None if keep is None else _mask_in_four_axes(call, keep)
+        assert kept is not None
+        if kept.queries is None:
+            return kept.cells, None
+        alive = kept.queries.unsqueeze(-1)
+        return kept.cells | ~alive, alive
     bias = call.bias.to(call.query.dtype)
-    return _mask_in_four_axes(call, bias if keep is None else torch.where(keep, bias, -torch.inf))
+    bias = bias if kept is None else torch.where(kept.cells, bias, -torch.inf)
+    bias = bias if bias.ndim > 1 else bias.reshape(1, -1)
+    empty = torch.isneginf(bias).all(-1, keepdim=True)
+    return torch.where(empty, 0.0, bias), ~empty
 
 
 def _mask_in_four_axes(call: Call, cells: Tensor) -> Tensor:
@@ -84,8 +115,9 @@ def _mask_in_four_axes(call: Call, cells: Tensor) -> Tensor:
     return cells.expand(*cells.shape[:-2], *call.shape[-2:])
 
 
-def _in_four_axes(call: Call, rows: Tensor) -> Tensor:
+def _in_four_axes(rows: Tensor, leading: torch.Size) -> Tensor:
     """[batch, heads, length, width], which its fast kernels want: leading axes broadcast and joined."""
-    leading = call.shape[:-2]
+    if len(leading) == 2:
+        return rows if rows.shape[:-2] == leading else rows.expand(*leading, *rows.shape[-2:])
     four = (1, 1) if not leading else (leading[0], 1) if len(leading) == 1 else (leading[:-1].numel(), leading[-1])
     return rows.expand(*leading, *rows.shape[-2:]).reshape(*four, *rows.shape[-2:])
