@@ -39,6 +39,10 @@ class Mask(ABC):
         self.check(shape)
         return self.holds(Everywhere(shape, torch.device(device)))
 
+    def on(self, device: torch.device) -> "Mask":
+        """The same rule with the numbers it holds on this device, for code that cannot move them as it asks."""
+        return self
+
     def picture(self, queries: int, keys: int) -> str:
         """The rule for one sequence, a row a query: ■ may attend, · may not."""
         cells = self.dense((1, 1, queries, keys)).expand(1, 1, queries, keys)[0, 0]
@@ -178,6 +182,9 @@ class Lengths(Mask):
             if shape[0] != counts.shape[0]:
                 raise ValueError(f"lengths: {counts.shape[0]} {side} lengths for a batch of {shape[0]}")
 
+    def on(self, device: torch.device) -> Mask:
+        return Lengths(self.keys.to(device), None if self.queries is None else self.queries.to(device))
+
     def holds(self, at: Places) -> Tensor:
         real = at.key < at.of_sequence(self.keys)
         return real if self.queries is None else real & (at.query < at.of_sequence(self.queries))
@@ -242,6 +249,9 @@ class _Joined(Mask):
     def dense(self, shape: Sequence[int], device: torch.device | str = "cpu") -> Tensor:
         return self._join(self.left.dense(shape, device), self.right.dense(shape, device))
 
+    def on(self, device: torch.device) -> Mask:
+        return _Joined(self.sign, self.left.on(device), self.right.on(device))
+
     def holds(self, at: Places) -> Tensor:
         return self._join(self.left.holds(at), self.right.holds(at))
 
@@ -261,6 +271,9 @@ class _Not(Mask):
 
     def dense(self, shape: Sequence[int], device: torch.device | str = "cpu") -> Tensor:
         return ~self.of.dense(shape, device)
+
+    def on(self, device: torch.device) -> Mask:
+        return _Not(self.of.on(device))
 
     def holds(self, at: Places) -> Tensor:
         return ~self.of.holds(at)

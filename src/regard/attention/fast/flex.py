@@ -48,7 +48,7 @@ def run(call: Call, attention: Callable[..., Any] | None = None) -> Tensor:
 
     assert call.mask is not None
     queries, keys = call.shape[-2:]
-    holds = predicate(call.mask, keys - queries)
+    holds = predicate(call.mask.on(call.query.device), keys - queries)
     block_mask = create_block_mask(holds, call.shape[0], None, queries, keys, device=str(call.query.device))
     alive, seen = _alive_and_seen(call)
     assert isinstance(call.score, DotScore)
