@@ -87,6 +87,7 @@ def test_nothing_in_padding_leaks(path: str, poison: float) -> None:
 
 def test_new_lengths_and_shapes_reuse_the_compiled_kernel() -> None:
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     with torch._dynamo.config.patch(error_on_recompile=False):
         for length in range(180, 200):
             inputs = made(queries=length, keys=length)
