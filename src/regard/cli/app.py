@@ -1,11 +1,9 @@
-"""The command `regard`: one short function a command, with no logic of its own."""
+"""The command's root: its name, its help, its version. The files beside it hang their commands on `app`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
-from regard.support.errors import Failure, Misuse
 from regard.version import __version__
 
 app = typer.Typer(
@@ -33,18 +31,3 @@ def _regard(
     ] = False,
 ) -> None:
     """Sequence-to-sequence models with attention, and the arithmetic of every number in them."""
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command; a misuse ends with one plain line and status 2, a failure with status 1."""
-    try:
-        app(arguments)
-    except (Misuse, Failure, OSError) as error:
-        print(f"regard: {_in_words(error)}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, Misuse) else 1)
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
-    return str(error)

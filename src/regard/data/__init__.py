@@ -1,0 +1,1 @@
+"""From files on disk to batches, at any size, losing nothing."""

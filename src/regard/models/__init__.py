@@ -1,0 +1,1 @@
+"""Every network of the package, behind one contract."""

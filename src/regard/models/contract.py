@@ -1,0 +1,115 @@
+"""What search, training and evaluation see of a model, and all that they see.
+
+    memory = model.encode(source, lengths)           once a sentence
+    state = model.start(memory)
+    logits, state, weights = model.step(tokens, state, memory)          one time step
+    logits = model(source, target, lengths)          all time steps at once, for training
+
+A model keeps nothing between calls: memory and state are passed in and returned, and a state that was passed in is
+consumed (its caches may grow in place).
+
+Shape letters: B sentences, S source places, T target places, R rows of hypotheses, V vocabulary, L layers, H heads.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Protocol, Self
+
+from torch import Tensor, nn
+
+
+class Memory(Protocol):
+    """What the source became: B sentences, read at every step and never changed."""
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """[B] places of each sentence that are real; None where all are."""
+
+    def select(self, index: Tensor) -> Self:
+        """The sentences in another order, some perhaps left out (they are finished) or twice."""
+
+
+class State(Protocol):
+    """What the decoder has seen so far: R rows of hypotheses."""
+
+    def select(self, index: Tensor) -> Self:
+        """The rows in another order, some perhaps twice or not at all."""
+
+
+class Step(NamedTuple):
+    """One time step."""
+
+    logits: Tensor
+    """[R, V], or [R, len(columns)]."""
+    state: State
+    weights: Tensor | None
+    """[R, L, H, S]: where each layer and head looked, if it was asked for and there is any."""
+
+
+class SequenceModel(nn.Module, ABC):
+    """A sequence out: encoder-decoders, captioners, and language models (whose memory holds nothing)."""
+
+    vocabulary: int
+    """Of the target."""
+    longest: int | None = None
+    """The most target places the model can tell apart; None is no limit."""
+
+    @abstractmethod
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Memory:
+        """source: numbers of tokens [B, S], rows of numbers [B, S, d], or images [B, channels, height, width].
+
+        lengths [B]: how many places of each are real; None: all.
+        """
+
+    @abstractmethod
+    def start(self, memory: Memory) -> State:
+        """The state before the first token, one row for each sentence of the memory."""
+
+    @abstractmethod
+    def step(
+        self,
+        tokens: Tensor,
+        state: State,
+        memory: Memory,
+        *,
+        columns: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> Step:
+        """Feed one token [R] to each row; the logits are for the token after it.
+
+        R is a multiple of B: row r belongs to sentence r // (R / B), so that the hypotheses of a beam share one
+        memory. `columns` asks for some of the vocabulary only.
+        """
+
+    @abstractmethod
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        lengths: Tensor | None = None,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        """Logits [B, T, V] for all steps at once: target [B, T] holds the tokens fed (the start token first),
+        logits[:, t] are for the token after target[:, t]. Padding behind target_lengths changes nothing before it.
+        """
+
+
+class Tagger(nn.Module, ABC):
+    """One tag for each word."""
+
+    @abstractmethod
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Memory: ...
+
+    @abstractmethod
+    def predict(self, memory: Memory) -> Tensor:
+        """Logits [B, W, tags] for the W words of each sentence."""
+
+
+class Labeller(nn.Module, ABC):
+    """One label for each sequence."""
+
+    @abstractmethod
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Memory: ...
+
+    @abstractmethod
+    def predict(self, memory: Memory) -> Tensor:
+        """Logits [B, labels]."""

@@ -1,0 +1,1 @@
+"""Text as tokens, tokens as numbers, words as vectors."""
