@@ -12,9 +12,15 @@ Shape letters: B sentences, S source places, T target places, R rows of hypothes
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from torch import Tensor, nn
+
+from regard.text.specials import END, START
+
+if TYPE_CHECKING:
+    from regard.config import Settings
+    from regard.models.sizes import Sizes
 
 
 class Memory(Protocol):
@@ -45,11 +51,48 @@ class Step(NamedTuple):
     """[R, L, H, S]: where each layer and head looked, if it was asked for and there is any."""
 
 
-class SequenceModel(nn.Module, ABC):
+class Encoded(NamedTuple):
+    """A source as vectors, one for each place: what inputs and encoders give, and the plainest memory."""
+
+    states: Tensor
+    """[B, S, d]. Those behind a sentence's length are padding, and hold finite numbers."""
+    lengths: Tensor | None = None
+    """[B] places of each sentence that are real; None where all are."""
+
+    def select(self, index: Tensor) -> "Encoded":
+        return Encoded(self.states[index], None if self.lengths is None else self.lengths[index])
+
+
+class Encoder(nn.Module, ABC):
+    """Source → vectors: embeddings of words, rows of numbers or images, and the networks that read those.
+
+    An encoder may stand on another one, its input: `source` is then what that one takes.
+    """
+
+    width: int
+    """Of the vectors it gives."""
+
+    @abstractmethod
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        """source [B, S], [B, S, d] or [B, channels, height, width] → states [B, S', width] and their lengths."""
+
+
+class Model(nn.Module):
+    """What every model is: a network that knows the settings and sizes it was built from."""
+
+    settings: "Settings"
+    sizes: "Sizes"
+
+
+class SequenceModel(Model, ABC):
     """A sequence out: encoder-decoders, captioners, and language models (whose memory holds nothing)."""
 
     vocabulary: int
     """Of the target."""
+    start_token: int = START
+    """Fed before the first token is known."""
+    end_token: int = END
+    """Says that the sequence is over."""
     longest: int | None = None
     """The most target places the model can tell apart; None is no limit."""
 
@@ -93,7 +136,7 @@ class SequenceModel(nn.Module, ABC):
         """
 
 
-class Tagger(nn.Module, ABC):
+class Tagger(Model, ABC):
     """One tag for each word."""
 
     @abstractmethod
@@ -104,7 +147,7 @@ class Tagger(nn.Module, ABC):
         """Logits [B, W, tags] for the W words of each sentence."""
 
 
-class Labeller(nn.Module, ABC):
+class Labeller(Model, ABC):
     """One label for each sequence."""
 
     @abstractmethod
