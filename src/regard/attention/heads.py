@@ -76,7 +76,8 @@ class MultiHead(nn.Module):
     """Attention by several heads, each with projections of its own, to itself or to a memory.
 
     `kv_heads` below `heads` shares each key head among heads / kv_heads query heads. `key_width` is the memory's
-    width where it is not the query's. Any score and any normaliser of this package may stand in.
+    width where it is not the query's. `out=False` leaves W_o out: the joined heads are the output. Any score and
+    any normaliser of this package may stand in.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class MultiHead(nn.Module):
         head_width: int | None = None,
         key_width: int | None = None,
         bias: bool = True,
+        out: bool = True,
         out_bias: bool | None = None,
         score: Score | str = scores.PLAIN["scaled_dot"],
         normalise: Normaliser | str = normalisers.softmax,
@@ -102,7 +104,10 @@ class MultiHead(nn.Module):
         self.query = nn.Linear(width, heads * self.head_width, bias)
         self.key = nn.Linear(memory, self.kv_heads * self.head_width, bias)
         self.value = nn.Linear(memory, self.kv_heads * self.head_width, bias)
-        self.out = nn.Linear(heads * self.head_width, width, bias if out_bias is None else out_bias)
+        joined, out_bias = heads * self.head_width, bias if out_bias is None else out_bias
+        if not out and joined != width:
+            raise ValueError(f"out: without it the joined heads must have the width {width}; got {joined}")
+        self.out = nn.Linear(joined, width, out_bias) if out else nn.Identity()
         self.score = scores.make(score, self.head_width, self.head_width) if isinstance(score, str) else score
         if isinstance(self.score, scores.Coverage):
             raise ValueError(

@@ -1,0 +1,236 @@
+"""The Transformer: encoder-decoder, encoder alone (under tags or a label), decoder alone (a language model).
+
+Shape letters: B sentences, S source places, T target places, R rows of hypotheses, d width, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from regard.attention import Cache, Mask, masks, positions
+from regard.models.contract import Encoded, Encoder, SequenceModel, Step
+from regard.models.layers import Block, Output, Source, norm
+from regard.models.sizes import Sizes
+from regard.models.transformer_settings import TransformerSettings
+from regard.models.words import Words
+from regard.text.specials import SPECIALS
+
+
+class Stack(nn.Module):
+    """Positions, then blocks one on another: vectors [B, T, d] → vectors [B, T, d]."""
+
+    def __init__(self, settings: TransformerSettings, layers: int, *, crosses: bool) -> None:
+        super().__init__()
+        self.positions = positions.make(
+            settings.positions, width=settings.width, heads=settings.heads, head_width=settings.one_head,
+            places=settings.longest,
+        )  # fmt: skip
+        self.layers: Sequence[Block] = nn.ModuleList(  # type: ignore[assignment] # it is one, but for the name
+            Block(settings, self.positions, crosses=crosses) for _ in range(layers)
+        )
+        self.norm = norm(settings) if settings.ends_with_norm and layers else None
+        self.dropout = settings.dropout
+        initialise(self)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask | None,
+        caches: tuple[Cache, ...] = (),
+        sources: tuple[Source, ...] = (),
+        *,
+        want_weights: bool = False,
+    ) -> "Climbed":
+        x = self.positions.add(x, caches[0].length if caches else 0)
+        x = functional.dropout(x, self.dropout) if self.training and self.dropout > 0 else x
+        grown, weights = [], []
+        for number, block in enumerate(self.layers):
+            cache, source = caches[number] if caches else None, sources[number] if sources else None
+            through = block(x, mask, cache, source, want_weights=want_weights)
+            x = through.x
+            grown.append(through.cache)
+            weights.append(through.weights)
+        x = x if self.norm is None else self.norm(x)
+        return Climbed(x, tuple(grown), [each for each in weights if each is not None])
+
+
+class Climbed(NamedTuple):
+    """What comes out at the top of a stack: vectors, caches and weights a layer."""
+
+    x: Tensor
+    caches: tuple[Cache, ...]
+    weights: list[Tensor]
+
+
+class TransformerEncoder(Encoder):
+    """Source → vectors that have looked at one another. The input is words unless another one is given."""
+
+    def __init__(self, settings: TransformerSettings, sizes: Sizes, input: Encoder | None = None) -> None:
+        super().__init__()
+        self.width = settings.width
+        if input is None:
+            words = sizes.need("source", "an encoder of words")
+            input = Words(words, settings.width, scaled=settings.scale_embedding)
+        self.input = input
+        self.widen = nn.Linear(input.width, settings.width) if input.width != settings.width else None
+        self.stack = Stack(settings, settings.encoder_layers, crosses=False)
+        self.window = settings.window
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        x, lengths = self.input(source, lengths)
+        x = x if self.widen is None else self.widen(x)
+        return Encoded(self.stack(x, self._mask(lengths)).x, lengths)
+
+    def _mask(self, lengths: Tensor | None) -> Mask | None:
+        real = None if lengths is None else masks.lengths(lengths)
+        near = None if self.window is None else masks.window(self.window, self.window)
+        return real if near is None else near if real is None else near & real
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The memory of a decoder: each layer's keys and values of the source, projected once."""
+
+    sentences: int
+    lengths: Tensor | None
+    projected: tuple[Cache, ...]
+
+    def select(self, index: Tensor) -> "Looked":
+        lengths = None if self.lengths is None else self.lengths[index]
+        return Looked(len(index), lengths, tuple(each.select(index) for each in self.projected))
+
+    def sources(self) -> tuple[Source, ...]:
+        mask = None if self.lengths is None else masks.lengths(self.lengths)
+        return tuple(Source(each, mask) for each in self.projected)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a decoder has seen so far: keys and values of each layer [R, H, T, d]. None before the first token."""
+
+    caches: tuple[Cache, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How many tokens were fed."""
+        return self.caches[0].length if self.caches else 0
+
+    def select(self, index: Tensor) -> "Written":
+        return Written(tuple(each.select(index) for each in self.caches))
+
+
+class Transformer(SequenceModel):
+    """A sequence out of a sequence, or (with parts: decoder) a text that goes on."""
+
+    settings: TransformerSettings
+
+    def __init__(self, settings: TransformerSettings, sizes: Sizes, input: Encoder | None = None) -> None:
+        super().__init__()
+        self.settings, self.sizes = settings, sizes
+        self.vocabulary = sizes.need("target", "a sequence out")
+        self.longest = settings.longest if settings.positions == "learned" else None
+        self.start_token = number_of(settings.start, self.vocabulary)
+        crosses = settings.parts == "encoder-decoder"
+        self.encoder = TransformerEncoder(settings, sizes, input) if crosses else None
+        self.words = self._words(settings, sizes)
+        self.decoder = Stack(settings, settings.decoder_layers, crosses=crosses)
+        self.output = Output(
+            settings.width, self.vocabulary, tied=self.words.vectors if settings.tie_output else None,
+            bias=settings.output_bias, nearest=settings.output == "nearest",
+        )  # fmt: skip
+
+    def _words(self, settings: TransformerSettings, sizes: Sizes) -> Words:
+        """The target's embeddings: those of the source, where the two are to share and the source has some."""
+        own = self.encoder.input if self.encoder is not None else None
+        if not settings.share_embeddings or not isinstance(own, Words):
+            return Words(self.vocabulary, settings.width, scaled=settings.scale_embedding)
+        if sizes.source != self.vocabulary:
+            raise ValueError(
+                f"share_embeddings: source and target must have one vocabulary; got {sizes.source} and "
+                f"{self.vocabulary} words (or set share_embeddings: false)"
+            )
+        return own
+
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Looked:
+        if self.encoder is None:
+            return Looked(source.shape[0], None, ())
+        states, lengths = self.encoder(source, lengths)
+        crossing = (block.cross for block in self.decoder.layers)
+        projected = tuple(each.project(states) for each in crossing if each is not None)
+        return Looked(states.shape[0], lengths, projected)
+
+    def start(self, memory: Looked) -> Written:  # type: ignore[override]
+        return Written()
+
+    def step(  # type: ignore[override]
+        self,
+        tokens: Tensor,
+        state: Written,
+        memory: Looked,
+        *,
+        columns: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> Step:
+        return self.feed(tokens.unsqueeze(-1), state, memory, columns=columns, want_weights=want_weights)
+
+    def feed(
+        self,
+        tokens: Tensor,
+        state: Written,
+        memory: Looked,
+        *,
+        columns: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> Step:
+        """`step` with several tokens [R, n] of each row at once (a text to be continued): what the last one gives."""
+        climbed = self._decoded(tokens, state.caches, memory, want_weights)
+        logits = self.output(climbed.x[:, -1], columns)
+        looked = [each.transpose(1, 2).reshape(len(tokens), -1, *each.shape[1::2])[:, -1] for each in climbed.weights]
+        return Step(logits, Written(climbed.caches), torch.stack(looked, 1) if looked else None)
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        lengths: Tensor | None = None,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        logits: Tensor = self.output(self.states(source, target, lengths))
+        return logits
+
+    def states(self, source: Tensor, target: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """[B, T, d]: what `output` makes logits of. No place sees those behind it, so padding there is harmless."""
+        return self._decoded(target, (), self.encode(source, lengths), False).x
+
+    def _decoded(self, tokens: Tensor, caches: tuple[Cache, ...], memory: Looked, want_weights: bool) -> Climbed:
+        x = self.words(tokens).states
+        climbed: Climbed = self.decoder(
+            x, self._mask(tokens.shape[1], bool(caches)), caches, memory.sources(), want_weights=want_weights
+        )
+        return climbed
+
+    def _mask(self, places: int, goes_on: bool) -> Mask | None:
+        if self.settings.window is not None:
+            return masks.window(self.settings.window, 0)
+        return None if places == 1 and goes_on else masks.causal()
+
+
+def number_of(token: str | int, vocabulary: int) -> int:
+    """The number of a special token, or the number itself."""
+    number = SPECIALS.index(token) if isinstance(token, str) else token
+    if number >= vocabulary:
+        raise ValueError(f"start: the vocabulary has {vocabulary} words; got {token!r}, which is number {number}")
+    return number
+
+
+def initialise(part: nn.Module) -> None:
+    """Matrices by Glorot and Bengio 2010, biases 0."""
+    for module in part.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
