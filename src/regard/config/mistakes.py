@@ -121,7 +121,7 @@ def _unknown_key(kind: type[BaseModel], path: Path) -> str:
 
 def _not_a_choice(kind: type[BaseModel], path: Path, error: dict[str, Any], came: str) -> str:
     if error["type"] == "union_tag_invalid":
-        tag = str(error["ctx"]["discriminator"]).strip("'")
+        tag = str(error["ctx"]["discriminator"]).strip("'_()")  # a key, or a function that reads it
         return unknown(tag, str(error["ctx"]["tag"]), error["ctx"]["expected_tags"].strip("'").split("', '"))
     choices = [str(each) for kind_ in _at(kind, path) if get_origin(kind_) is Literal for each in get_args(kind_)]
     if not choices or not isinstance(error["input"], str):
