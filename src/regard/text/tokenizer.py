@@ -10,7 +10,7 @@ file take such text for the token, as is their habit, unless told otherwise: `en
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -21,7 +21,7 @@ from tokenizers import processors
 from regard.support.atomic import write_text
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
-from regard.text import kinds, languages
+from regard.text import checks, extending, kinds, languages
 from regard.text.settings import LOSES, Kind, TokenizerSettings
 from regard.text.specials import END, PAD, SPECIALS, START, UNKNOWN
 
@@ -54,7 +54,7 @@ class Tokenizer:
         settings = settings or TokenizerSettings()
         tags = _tags(settings, languages)
         inner = kinds.blank(settings)
-        inner.train_from_iterator(_some(texts), kinds.trainer(settings, tags))
+        inner.train_from_iterator(checks.some(texts), kinds.trainer(settings, tags))
         inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", END)])
         return cls(inner.to_str(pretty=True) + "\n")
 
@@ -89,6 +89,18 @@ class Tokenizer:
         spoken = f", languages {' '.join(self.languages)}" if self.languages else ""
         return f"<Tokenizer {self.kind}, {self.vocabulary} tokens{spoken}>"
 
+    def extended(self, words: Iterable[str] = (), languages: Iterable[str] = ()) -> Self:
+        """With more words as one token each, and tags of more languages, behind the numbers there are."""
+        return type(self)(extending.extended(self.json, words, languages))
+
+    def merged(self, other: "Tokenizer") -> Self:
+        """With the tokens of another of the same kind, trained on other text, behind the numbers there are."""
+        if other.kind != self.kind:
+            raise ValueError(f"other: expected a tokenizer of the kind {self.kind}; got {other.kind}")
+        held = {*SPECIALS, *languages.tags(other.languages)}
+        pieces = [piece for piece in other.pieces if piece not in held]
+        return type(self)(extending.with_units(extending.extended(self.json, (), other.languages), pieces))
+
     # What it holds
 
     @cached_property
@@ -122,13 +134,13 @@ class Tokenizer:
     @cached_property
     def kind(self) -> Kind:
         """byte_bpe, bpe, unigram, words or characters."""
-        return _kind(json.loads(self.json))
+        return kinds.kind_of(json.loads(self.json))
 
     @cached_property
     def loses(self) -> str:
         """What decoding does not give back, in words; empty where it gives back every text."""
         lost = [LOSES[self.kind]]
-        steps = _named(json.loads(self.json)["normalizer"])
+        steps = kinds.steps_of(json.loads(self.json)["normalizer"])
         lost += [f"text is brought to the normal form {form}" for form in ("NFC", "NFKC") if form in steps]
         lost += ["capital letters become small"] if "Lowercase" in steps else []
         return "; ".join(filter(None, lost))
@@ -150,7 +162,7 @@ class Tokenizer:
         try:
             found = self.inner.encode(text, add_special_tokens=False)
         except TypeError:
-            raise _no_text([text]) from None
+            raise checks.no_text([text]) from None
         shown = self.shown(found.ids)
         spans = zip(found.ids, shown, found.offsets, strict=True)
         return [Token(piece, number, *_trimmed(text, piece, *span)) for number, piece, span in spans]
@@ -177,7 +189,7 @@ class Tokenizer:
         try:
             return list(self.inner.encode_batch_fast(texts, add_special_tokens=False))
         except TypeError:
-            raise _no_text(texts) from None
+            raise checks.no_text(texts) from None
 
     # Numbers to text
 
@@ -242,64 +254,12 @@ def _tags(settings: TokenizerSettings, given: Iterable[str]) -> list[str]:
     return tags
 
 
-def _some(texts: Iterable[str]) -> Iterator[str]:
-    """The texts, where there is at least one with something in it, and each is text."""
-    anything = False
-    for number, text in enumerate(texts, 1):
-        try:
-            text.encode()
-        except (AttributeError, UnicodeEncodeError):
-            raise ValueError(f"text {number} of those to train on: {_wrong(text)}") from None
-        anything = anything or bool(text.strip())
-        yield text
-    if not anything:
-        raise ValueError("there is no text to train a tokenizer on")
-
-
-def _no_text(texts: Sequence[Any]) -> ValueError:
-    for number, text in enumerate(texts, 1):
-        if said := _wrong(text):
-            return ValueError(f"text {number} of {len(texts)}: {said}")
-    return ValueError(f"expected a list of texts; got {type(texts).__name__}")
-
-
-def _wrong(text: Any) -> str:
-    """What keeps something from being text that can be encoded; empty where nothing does."""
-    if not isinstance(text, str):
-        return f"expected text; got {type(text).__name__}"
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        return f"half a surrogate pair (U+{ord(text[error.start]):04X}) at character {error.start} is no text"
-    return ""
-
-
 def _check_specials(inner: tokenizers.Tokenizer) -> None:
     added = inner.get_added_tokens_decoder()
     for number, text in enumerate(SPECIALS):
         if number not in added or added[number].content != text or not added[number].special:
             held = inner.id_to_token(number)
             raise ValueError(f"token {number} must be the special token {text}; it is {held or 'missing'}")
-
-
-def _kind(described: dict[str, Any]) -> Kind:
-    """From the description the library writes."""
-    model, decoder = described["model"]["type"], _named(described["decoder"])
-    if model == "BPE":
-        return "byte_bpe" if "ByteLevel" in decoder else "bpe"
-    if model == "Unigram":
-        return "unigram"
-    if model == "WordLevel":
-        return "characters" if "Fuse" in decoder else "words"
-    raise ValueError(f"a tokenizer of the sort {model} is none of {', '.join(LOSES)}")
-
-
-def _named(part: Any) -> set[str]:
-    """The names of all steps in a normalizer or decoder."""
-    if isinstance(part, dict):
-        own = {part["type"]} if isinstance(part.get("type"), str) else set()
-        return own.union(*(_named(each) for each in part.values()))
-    return set().union(*map(_named, part)) if isinstance(part, list) else set()
 
 
 def _trimmed(text: str, piece: str, start: int, end: int) -> tuple[int, int]:
