@@ -133,12 +133,16 @@ def test_matrices_that_are_given_follow_the_module_but_are_trained_only_as_param
     assert [name for name, _ in scores.General(nn.Parameter(torch.eye(2))).named_parameters()] == ["W"]
 
 
-def test_keys_may_be_projected_once_for_many_queries() -> None:
+@every_score
+def test_keys_may_be_projected_once_for_many_queries(score: Score, d_q: int, d_k: int, formula) -> None:  # type: ignore[no-untyped-def]
+    query, key = some(2, 3, d_q), some(2, 6, d_k, seed=1)
+    got = weigh(query, score.project(key), score=score.projected)
+    torch.testing.assert_close(got, weigh(query, key, score=score))
+    assert score.projected.formula == score.formula
+
+
+def test_coverage_may_be_given_for_keys_that_were_projected() -> None:
     query, key = some(2, 3, D_Q), some(2, 6, D_K, seed=1)
-    for score in (ADDITIVE, DEEP):
-        torch.testing.assert_close(
-            weigh(query, score.project(key), score=score.projected), weigh(query, key, score=score)
-        )
     covered = COVERAGE.given(SO_FAR, projected=True)
     expected = weigh(query, key, score=COVERAGE.given(SO_FAR))
     torch.testing.assert_close(weigh(query, COVERAGE.additive.project(key), score=covered), expected)
@@ -199,6 +203,14 @@ SAYS = {
     "projected": (
         lambda: weigh(M[:, :4], M[:, :4], score=scores.Additive(M, M, V).projected),
         "additive: projected keys must have width 5; got 4",
+    ),
+    "projected concat": (
+        lambda: weigh(M[:, :2], M[:, :4], score=scores.Concat(M, V).projected),
+        "concat: projected keys must have width 5; got 4",
+    ),
+    "projected low rank": (
+        lambda: weigh(M[:, :4], M[:, :4], score=scores.LowRank(M, M).projected),
+        "low_rank: projected keys must have width 5; got 4",
     ),
     "concat": (
         lambda: weigh(M, M, score=scores.Concat(M, V)),

@@ -35,6 +35,15 @@ class Score(ABC):
         """Raise a ValueError where these widths cannot be scored."""
         return
 
+    def project(self, key: Tensor) -> Tensor:
+        """What of the score concerns the key alone, for `projected`: a decoder does it once a sentence."""
+        return key
+
+    @property
+    def projected(self) -> "Score":
+        """This score for keys that `project` has been over; the parameters are shared."""
+        return self
+
     def next_coverage(self, weights: Tensor) -> Tensor | None:
         """The coverage after these weights, for a score that reads it."""
         return None

@@ -35,6 +35,13 @@ class Coverage(nn.Module, Score):
         """This score after the given weights; `projected` says that keys were multiplied by W_k before."""
         return Covered(self, so_far, projected)
 
+    def project(self, key: Tensor) -> Tensor:
+        return self.additive.project(key)
+
+    @property
+    def projected(self) -> Score:
+        return self.given(None, projected=True)
+
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
         return self.additive(query, key)  # type: ignore[no-any-return]
 
@@ -54,6 +61,13 @@ class Covered(Score):
     of: Coverage
     so_far: Tensor | None
     keys_projected: bool = False
+
+    def project(self, key: Tensor) -> Tensor:
+        return key if self.keys_projected else self.of.project(key)
+
+    @property
+    def projected(self) -> Score:
+        return self.of.given(self.so_far, projected=True)
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
         additive = self.of.additive

@@ -148,10 +148,21 @@ class Concat(nn.Module, Score):
         return cls(made(d_q + d_k, width), made_vector(width, width))
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.mix(query, key @ self.W[query.shape[-1] :])
+
+    def mix(self, query: Tensor, projected: Tensor) -> Tensor:
+        """The score from a query and keys already multiplied by their rows of W."""
         # [q; k] W = q W_above + k W_below: the pairs are never joined.
-        d_q = query.shape[-1]
-        pairs = (query @ self.W[:d_q]).unsqueeze(-2) + (key @ self.W[d_q:]).unsqueeze(-3)
+        pairs = (query @ self.W[: query.shape[-1]]).unsqueeze(-2) + projected.unsqueeze(-3)
         return torch.tanh(pairs) @ self.v
+
+    def project(self, key: Tensor) -> Tensor:
+        """k W_below, for `projected`."""
+        return key @ self.W[-key.shape[-1] :]
+
+    @property
+    def projected(self) -> "ProjectedConcat":
+        return ProjectedConcat(self)
 
     def check(self, query: Tensor, key: Tensor) -> None:
         joined = query.shape[-1] + key.shape[-1]
@@ -161,6 +172,23 @@ class Concat(nn.Module, Score):
                 f"W takes {self.W.shape[0]}"
             )
         fits("concat", "query", query, "W", self.W[: query.shape[-1]])
+
+
+@dataclass(frozen=True)
+class ProjectedConcat(Score):
+    """A concat score for keys that were multiplied by their rows of W before."""
+
+    name = "concat"
+    formula = Concat.formula
+    of: Concat
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.of.mix(query, key)
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        fits("concat", "query", query, "W", self.of.W[: query.shape[-1]])
+        if key.shape[-1] != self.of.v.shape[0]:
+            raise ValueError(f"concat: projected keys must have width {self.of.v.shape[0]}; got {key.shape[-1]}")
 
 
 class Location(nn.Module, Score):

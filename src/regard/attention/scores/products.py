@@ -102,6 +102,31 @@ class LowRank(nn.Module, DotScore):
     def as_dot(self, query: Tensor, key: Tensor) -> AsDot:
         return AsDot(query @ self.U, key @ self.V, 1.0)
 
+    def project(self, key: Tensor) -> Tensor:
+        """k V, for `projected`."""
+        return key @ self.V
+
+    @property
+    def projected(self) -> "ProjectedLowRank":
+        return ProjectedLowRank(self)
+
     def check(self, query: Tensor, key: Tensor) -> None:
         fits("low_rank", "query", query, "U", self.U)
         fits("low_rank", "key", key, "V", self.V)
+
+
+@dataclass(frozen=True)
+class ProjectedLowRank(DotScore):
+    """A low rank score for keys that were multiplied by V before."""
+
+    name = "low_rank"
+    formula = LowRank.formula
+    of: LowRank
+
+    def as_dot(self, query: Tensor, key: Tensor) -> AsDot:
+        return AsDot(query @ self.of.U, key, 1.0)
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        fits("low_rank", "query", query, "U", self.of.U)
+        if key.shape[-1] != self.of.U.shape[1]:
+            raise ValueError(f"low_rank: projected keys must have width {self.of.U.shape[1]}; got {key.shape[-1]}")
