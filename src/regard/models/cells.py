@@ -5,7 +5,7 @@ multiply them all at once (`rnn_mix`, `gru_mix` and `lstm_mix` take the two prod
 order of the gates are PyTorch's: a gate's rows stand together in W_ih [G·d, inputs] and W_hh [G·d, d], and rows of
 x [..., inputs] and h [..., d] are vectors. Weights of nn.RNN, nn.GRU and nn.LSTM go in as they are.
 
-`name` ends the names that a trace shows: h_3 with name="_3".
+`name` is what a trace calls the new state, h where none is given; its gates are then h_3.i, h_3.f and so on.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from regard.tracing.labels import active, label
+from regard.tracing.labels import label
 
 State = tuple[Tensor, ...]
 """What a cell hands to its next step: (h,), or (h, c) for the LSTM."""
@@ -46,10 +46,8 @@ def lstm_cell(
 
 def rnn_mix(from_x: Tensor, from_h: Tensor, state: State, name: str = "") -> State:
     """h' = tanh(from_x + from_h)."""
-    if not active():
-        return (torch.tanh(from_x + from_h),)
-    a = label(from_x + from_h, f"a{name}", "b + W h + U x")
-    return (label(torch.tanh(a), f"h{name}", f"tanh(a{name})"),)
+    a = label(from_x + from_h, _part(name, "a"), "b + W h + U x")
+    return (label(torch.tanh(a), name or "h", "tanh(a)"),)
 
 
 def gru_mix(from_x: Tensor, from_h: Tensor, state: State, name: str = "") -> State:
@@ -57,10 +55,10 @@ def gru_mix(from_x: Tensor, from_h: Tensor, state: State, name: str = "") -> Sta
     (h,) = state
     r_x, z_x, n_x = from_x.chunk(3, -1)
     r_h, z_h, n_h = from_h.chunk(3, -1)
-    r = label(torch.sigmoid(r_x + r_h), f"r{name}", "σ(W_r x + U_r h + b_r)")
-    z = label(torch.sigmoid(z_x + z_h), f"z{name}", "σ(W_z x + U_z h + b_z)")
-    n = label(torch.tanh(n_x + r * n_h), f"n{name}", "tanh(W_n x + b_n + r · (U_n h + b'_n))")
-    return (label(n + z * (h - n), f"h{name}", "(1 - z) · n + z · h"),)
+    r = label(torch.sigmoid(r_x + r_h), _part(name, "r"), "σ(W_r x + U_r h + b_r)")
+    z = label(torch.sigmoid(z_x + z_h), _part(name, "z"), "σ(W_z x + U_z h + b_z)")
+    n = label(torch.tanh(n_x + r * n_h), _part(name, "n"), "tanh(W_n x + b_n + r · (U_n h + b'_n))")
+    return (label(n + z * (h - n), name or "h", "(1 - z) · n + z · h"),)
 
 
 def lstm_mix(from_x: Tensor, from_h: Tensor, state: State, name: str = "") -> State:
@@ -70,12 +68,16 @@ def lstm_mix(from_x: Tensor, from_h: Tensor, state: State, name: str = "") -> St
     """
     _, c = state
     i, f, g, o = (from_x + from_h).chunk(4, -1)
-    i = label(torch.sigmoid(i), f"i{name}", "σ(W_i x + U_i h + b_i)")
-    f = label(torch.sigmoid(f), f"f{name}", "σ(W_f x + U_f h + b_f)")
-    g = label(torch.tanh(g), f"g{name}", "tanh(W_g x + U_g h + b_g)")
-    o = label(torch.sigmoid(o), f"o{name}", "σ(W_o x + U_o h + b_o)")
-    c = label(f * c + i * g, f"C{name}", "f · C + i · g")
-    return label(o * torch.tanh(c), f"h{name}", "o · tanh(C)"), c
+    i = label(torch.sigmoid(i), _part(name, "i"), "σ(W_i x + U_i h + b_i)")
+    f = label(torch.sigmoid(f), _part(name, "f"), "σ(W_f x + U_f h + b_f)")
+    g = label(torch.tanh(g), _part(name, "g"), "tanh(W_g x + U_g h + b_g)")
+    o = label(torch.sigmoid(o), _part(name, "o"), "σ(W_o x + U_o h + b_o)")
+    c = label(f * c + i * g, _part(name, "C"), "f · C + i · g")
+    return label(o * torch.tanh(c), name or "h", "o · tanh(C)"), c
+
+
+def _part(name: str, part: str) -> str:
+    return f"{name}.{part}" if name else part
 
 
 class Cell(NamedTuple):
