@@ -1,0 +1,90 @@
+"""Numbers of a problem file: read as text, so that the digits are kept, and as float64 beside it."""
+
+import re
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.support.errors import Misuse
+from regard.worked.limits import MOST_AXES, MOST_CELLS
+from regard.worked.lines import List, Place, Text, Tree, read_lines
+
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+INFINITE = re.compile(r"([-+]?)(∞|\.?inf|\.?Inf|\.?INF)")
+
+
+def read_cells(tree: Tree, what: str, name: str) -> tuple[Any, Tensor]:
+    """The cells as written (text, or lists of text) and their values; `what` is for the message: `given X`.
+
+    A text that begins with a bracket is read as the list it writes out.
+    """
+    if isinstance(tree, Text) and tree.text.lstrip().startswith("["):
+        quote = 0 if tree.plain else 1
+        tree = read_lines(tree.text, name, Place(tree.at.line, tree.at.column + quote))
+    shape = _shape(tree, what, name)
+    numbers: list[float] = []
+    written = _read(tree, what, name, numbers)
+    return written, torch.tensor(numbers, dtype=torch.float64).reshape(shape)
+
+
+def _shape(tree: Tree, what: str, name: str) -> tuple[int, ...]:
+    """Of the first row of the first row …; whether the others agree is seen when they are read."""
+    shape: list[int] = []
+    here = tree
+    while isinstance(here, List):
+        if not here.items:
+            raise Misuse(f"{name}:{here.at}: {what} has an empty row")
+        shape.append(len(here.items))
+        if len(shape) > MOST_AXES:
+            raise Misuse(f"{name}:{here.at}: {what} has more than {MOST_AXES} axes")
+        here = here.items[0]
+    _check(tree, tuple(shape), what, name, 0)
+    return tuple(shape)
+
+
+def _check(tree: Tree, shape: tuple[int, ...], what: str, name: str, seen: int) -> int:
+    """Every row as long as the first, every cell a text, no more of them than allowed."""
+    if not isinstance(tree, Text | List):
+        raise Misuse(f"{name}:{tree.at}: {what}: expected a number or rows of numbers, came {tree.kind}")
+    if not shape:
+        if isinstance(tree, List):
+            raise Misuse(f"{name}:{tree.at}: {what}: a row stands where the first row has a number")
+        return seen + 1
+    if not isinstance(tree, List):
+        raise Misuse(f"{name}:{tree.at}: {what}: a number stands where the first row has a row of {shape[0]}")
+    if len(tree.items) != shape[0]:
+        raise Misuse(f"{name}:{tree.at}: {what}: this row has {len(tree.items)} cells, the first has {shape[0]}")
+    for each in tree.items:
+        seen = _check(each, shape[1:], what, name, seen)
+        if seen > MOST_CELLS:
+            raise Misuse(
+                f"{name}:{tree.at}: {what} has more than {MOST_CELLS} cells, the most a worked matrix may have"
+            )
+    return seen
+
+
+def _read(tree: Tree, what: str, name: str, numbers: list[float]) -> Any:
+    if isinstance(tree, List):
+        return [_read(each, what, name, numbers) for each in tree.items]
+    assert isinstance(tree, Text)
+    try:
+        numbers.append(number(tree.text))
+    except ValueError as error:
+        raise Misuse(f"{name}:{tree.at}: {what}: {error}") from None
+    return tree.text.strip()
+
+
+def number(text: str) -> float:
+    """The number a cell says; -inf (or -∞) is a blocked one."""
+    plain = text.strip().replace("−", "-")
+    if NUMBER.fullmatch(plain):
+        value = float(plain)
+        if value in (float("inf"), float("-inf")):
+            raise ValueError(f"{text.strip()[:30]} is too large a number to count with")
+        return value
+    if (endless := INFINITE.fullmatch(plain)) is not None:
+        return float("-inf") if endless[1] == "-" else float("inf")
+    if not plain or plain in ("?", "_", "~", "null", "…", "..."):
+        raise ValueError("a cell is empty; a step that is not answered is left out")
+    raise ValueError(f"expected a number, came {text.strip()[:40]!r}")

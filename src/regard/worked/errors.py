@@ -1,0 +1,33 @@
+"""What can be wrong in a formula, with its place in the text."""
+
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """From the first character to the one after the last, counted from 0."""
+
+    start: int
+    stop: int
+
+
+class FormulaError(ValueError):
+    """A formula that cannot be read or worked: what is wrong, and where in its text."""
+
+    def __init__(self, said: str, at: Span, source: str = "") -> None:
+        super().__init__(said)
+        self.said, self.at, self.source = said, at, source
+
+    def within(self, source: str) -> "FormulaError":
+        """The same error, told with the part of the formula it is about."""
+        return FormulaError(self.said, self.at, source)
+
+    @property
+    def part(self) -> str:
+        """The piece of the formula that is wrong; empty where that is the whole, or nothing one could show."""
+        piece = self.source[self.at.start : self.at.stop].strip()
+        return "" if piece == self.source.strip() else piece
+
+    def __str__(self) -> str:
+        if not self.source:
+            return self.said
+        return f"in `{self.part or self.source}`, column {self.at.start + 1} of the formula: {self.said}"

@@ -1,0 +1,244 @@
+"""A problem file → a `Problem`, every mistake with its line, column and step."""
+
+from dataclasses import replace
+from keyword import iskeyword
+from pathlib import Path
+from typing import NoReturn
+from unicodedata import normalize
+
+from regard.support.errors import Misuse
+from regard.support.nearest import unknown
+from regard.worked.cells import read_cells
+from regard.worked.errors import FormulaError
+from regard.worked.formula import parse_formula
+from regard.worked.functions import RULES
+from regard.worked.grammar import Vocabulary
+from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_PARTS
+from regard.worked.lines import List, Mapping, Place, Text, Tree, read_lines
+from regard.worked.problem import Claimed, Given, Problem, ProblemStep
+from regard.worked.shipped import located
+
+KEYS = ("title", "about", "given", "given_rounded", "words", "axes", "steps", "claimed", "problem", "name")
+Axes = dict[str, tuple[tuple[str, ...] | None, ...]]
+SIDES = ("rows", "columns")
+
+
+def read_problem(path_or_name: str | Path) -> Problem:
+    """The problem in a file, or a shipped one by its name; Misuse says in a sentence what is wrong with it."""
+    path = located(path_or_name)
+    data = path.read_bytes()
+    if len(data) > MOST_BYTES:
+        raise Misuse(f"{path}: {len(data)} bytes, and a problem file has at most {MOST_BYTES}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Misuse(f"{path}: not UTF-8 at byte {error.start}; a problem file is UTF-8 text") from None
+    return problem_from(text, str(path))
+
+
+def problem_from(text: str, name: str = "problem") -> Problem:
+    """The same from the text of a file; `name` is what messages call it."""
+    return _Reader(name).problem(read_lines(text, name))
+
+
+class _Reader:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def problem(self, tree: Tree) -> Problem:
+        top = self.mapping(tree, "a problem", KEYS)
+        title = self.text(top, "title")
+        if "problem" in top.items:
+            return self.answer(top)
+        for needed in ("given", "steps"):
+            if needed not in top.items:
+                self.refuse(top.at, f"there is no `{needed}`; a problem has a title, what is given, and its steps")
+        axes: Axes = {}
+        words = self.words(top)
+        given = self.given(top, axes)
+        problem = Problem(
+            title=title or Path(self.name).stem, given=given, steps=(), about=self.text(top, "about"),
+            words=words, path=self.name, answered_by=self.text(top, "name"),
+        )  # fmt: skip
+        problem = replace(problem, axes=axes)
+        steps = self.steps(top, problem)
+        problem = replace(problem, steps=steps)
+        problem = replace(problem, axes=axes | self.axes(top, problem))
+        return replace(problem, claimed=self.claimed(top, problem))
+
+    def answer(self, top: Mapping) -> Problem:
+        """A file that only answers: `problem:` names the file (beside this one) or the shipped problem it answers."""
+        for key in ("given", "given_rounded", "words", "axes", "steps"):
+            if key in top.items:
+                self.refuse(
+                    top.keys[key], f"`{key}` comes from the problem that this file answers; one of them must go"
+                )
+        said = self.text(top, "problem")
+        beside = Path(self.name).parent / said
+        asked = read_problem(beside if beside.is_file() else said)
+        problem = replace(
+            asked, title=self.text(top, "title") or asked.title, about=self.text(top, "about") or asked.about,
+            path=self.name, answered_by=self.text(top, "name"), claimed={},
+        )  # fmt: skip
+        return replace(problem, claimed=self.claimed(top, problem))
+
+    def given(self, top: Mapping, axes: Axes) -> dict[str, Given]:
+        section = self.mapping(top.items["given"], "`given`")
+        rounded = self.rounded(top, section)
+        found: dict[str, Given] = {}
+        cells = 0
+        for key, tree in section.items.items():
+            name = self.fit_name(key, section.keys[key])
+            if isinstance(tree, Mapping):
+                axes[name] = (tuple(tree.items), None)
+                tree = List(tuple(tree.items.values()), tree.at)
+            written, value = read_cells(tree, f"given {key}", self.name)
+            cells += value.numel()
+            if cells > MOST_CELLS_IN_ALL:
+                self.refuse(section.keys[key], f"more than {MOST_CELLS_IN_ALL} cells are given in all")
+            if bool((value == float("inf")).any()):
+                self.refuse(section.keys[key], f"given {key}: only -inf (a blocked cell) may be endless")
+            found[name] = Given(value, written, name in rounded, section.keys[key].line)
+        return found
+
+    def rounded(self, top: Mapping, given: Mapping) -> set[str]:
+        names = self.listed(top.items.get("given_rounded"), "`given_rounded`")
+        for name in names:
+            if name.text not in given.items:
+                self.refuse(name.at, f"given_rounded: {unknown('given', name.text, given.items)}")
+        return {normalize("NFKC", name.text) for name in names}
+
+    def words(self, top: Mapping) -> dict[str, tuple[str, ...]]:
+        if "words" not in top.items:
+            return {}
+        section = self.mapping(top.items["words"], "`words`")
+        return {
+            self.fit_name(key, section.keys[key]): tuple(each.text for each in self.listed(tree, f"words {key}"))
+            for key, tree in section.items.items()
+        }
+
+    def axes(self, top: Mapping, problem: Problem) -> Axes:
+        """`axes: {X: [how, are, you], A: {rows: …, columns: …}}`."""
+        if "axes" not in top.items:
+            return {}
+        section = self.mapping(top.items["axes"], "`axes`")
+        names = [*problem.given, *(step.name for step in problem.steps)]
+        found: Axes = {}
+        for key, tree in section.items.items():
+            if key not in names:
+                self.refuse(section.keys[key], f"axes: {unknown('name', key, names)}")
+            if isinstance(tree, Mapping):
+                sides = self.mapping(tree, f"axes {key}", SIDES)
+                rows, columns = (self.side(sides.items.get(each), problem, f"axes {key}") for each in SIDES)
+                found[key] = (rows, columns)
+            else:
+                found[key] = (self.side(tree, problem, f"axes {key}"), None)
+        return found
+
+    def side(self, tree: Tree | None, problem: Problem, what: str) -> tuple[str, ...] | None:
+        if tree is None:
+            return None
+        if isinstance(tree, Text) and tree.text in problem.words:
+            return problem.words[tree.text]
+        return tuple(each.text for each in self.listed(tree, what))
+
+    def steps(self, top: Mapping, problem: Problem) -> tuple[ProblemStep, ...]:
+        section = self.mapping(top.items["steps"], "`steps`")
+        if not section.items:
+            self.refuse(section.at, "there are no steps")
+        known = dict.fromkeys(problem.given)
+        found: list[ProblemStep] = []
+        parts = 0
+        for key, tree in section.items.items():
+            name = self.fit_name(key, section.keys[key])
+            if name in known:
+                kind = "given" if name in problem.given else "an earlier step"
+                self.refuse(section.keys[key], f"step {key}: {key} is {kind} already; a step needs a name of its own")
+            for step in self.step(name, section.keys[key], tree, problem, known):
+                parts += sum(1 for _ in step.formula.root.walk())
+                if parts > MOST_PARTS:
+                    self.refuse(section.keys[key], f"more than {MOST_PARTS} names, numbers and signs in all formulas")
+                known[step.name] = None
+                found.append(step)
+        return tuple(found)
+
+    def step(self, name: str, key: Place, tree: Tree, problem: Problem, known: dict[str, None]) -> list[ProblemStep]:
+        if not isinstance(tree, Text):
+            hint = "; joining is concat(a, b)" if isinstance(tree, List) else ""
+            self.refuse(tree.at, f"step {name}: expected a formula, came {tree.kind}{hint}")
+        vocabulary = Vocabulary(problem.words, {each: sides[0] for each, sides in problem.axes.items() if sides[0]})
+        try:
+            formula = parse_formula(tree.text, known, vocabulary)
+        except FormulaError as error:
+            self.refuse_formula(error, name, tree)
+        return [ProblemStep(name, formula, tree.at.line, column=_column(tree))]
+
+    def claimed(self, top: Mapping, problem: Problem) -> dict[str, Claimed]:
+        if "claimed" not in top.items:
+            return {}
+        section = self.mapping(top.items["claimed"], "`claimed`")
+        names = [step.name for step in problem.steps]
+        found = {}
+        for key, tree in section.items.items():
+            name = normalize("NFKC", key)
+            if name not in names:
+                reason = f"{key} is given, and is no step" if name in problem.given else unknown("step", key, names)
+                self.refuse(section.keys[key], f"claimed: {reason}")
+            written, value = read_cells(tree, f"claimed {key}", self.name)
+            found[name] = Claimed(written, value, section.keys[key].line)
+        return {name: found[name] for name in names if name in found}
+
+    def fit_name(self, key: str, at: Place) -> str:
+        """As formulas spell it: letters, digits and _; Python's parser reads compatible letters as one."""
+        name = normalize("NFKC", key)
+        if not name.isidentifier():
+            self.refuse(at, f"{key[:40]!r} cannot stand in a formula; a name is letters, digits and _, a letter first")
+        if iskeyword(name) or name in (*RULES, "none"):
+            self.refuse(at, f"{key!r} is a word of the formula language and cannot be a name")
+        return name
+
+    def text(self, top: Mapping, key: str) -> str:
+        tree = top.items.get(key)
+        if tree is None:
+            return ""
+        if not isinstance(tree, Text):
+            self.refuse(tree.at, f"`{key}`: expected text, came {tree.kind}")
+        return " ".join(tree.text.split())
+
+    def listed(self, tree: Tree | None, what: str) -> list[Text]:
+        if tree is None:
+            return []
+        items = tree.items if isinstance(tree, List) else (tree,)
+        for each in items:
+            if not isinstance(each, Text):
+                self.refuse(each.at, f"{what}: expected a list of names, came {each.kind} in it")
+        return [each for each in items if isinstance(each, Text)]
+
+    def mapping(self, tree: Tree, what: str, known: tuple[str, ...] = ()) -> Mapping:
+        if not isinstance(tree, Mapping):
+            self.refuse(tree.at, f"{what}: expected names and values (name: value), came {tree.kind}")
+        for key in tree.items:
+            if known and key not in known:
+                self.refuse(tree.keys[key], unknown("key", key, known))
+        return tree
+
+    def refuse_formula(self, error: FormulaError, step: str, tree: Text) -> NoReturn:
+        raise Misuse(formula_told(error, self.name, step, tree.at.line, _column(tree)))
+
+    def refuse(self, at: Place, said: str) -> NoReturn:
+        raise Misuse(f"{self.name}:{at}: {said}")
+
+
+def formula_told(error: FormulaError, name: str, step: str, line: int, column: int | None) -> str:
+    """`masked.yaml:9:6: step E, in `Q @ K`: …`: line and column of the file where the formula goes wrong."""
+    place = f"{name}:{line}" if column is None else f"{name}:{line}:{column + error.at.start}"
+    part = f", in `{error.part}`" if error.part else ""
+    return f"{place}: step {step}{part}: {error.said}"
+
+
+def _column(tree: Text) -> int | None:
+    """Where a formula's first character stands; unknown where it runs over lines or holds escapes."""
+    if not tree.one_line:
+        return None
+    leading = len(tree.text) - len(tree.text.lstrip())
+    return tree.at.column + leading + (0 if tree.plain else 1)
