@@ -1,0 +1,222 @@
+"""One cell, and the expression that made it: a formula with the recorded numbers in their places.
+
+An expression is a view on a rule: its parts are made when they are looked at, so that the first terms of a sum of
+thousands cost nothing more than a short one.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from regard.tracing.forms import Form, Rule
+from regard.tracing.index import Flat, Move, row_strides
+
+if TYPE_CHECKING:
+    from regard.tracing.derivation import Derivation
+    from regard.tracing.step import Step
+
+Number = float | int | bool | complex
+
+CELL = Form("cell", operand=0)
+ROWS = ("over", "softmax", "log_softmax")
+"""Forms whose last part runs over the inner places."""
+
+
+class Parent(NamedTuple):
+    """A cell that another was made from."""
+
+    step: str
+    index: tuple[int, ...]  # type: ignore[assignment]  # a tuple's method of that name is not missed here
+    value: Number | None
+    """None where the values of the step were left out."""
+
+
+class Frame:
+    """The operands of one cell, found: for each the step and the flat index, at all inner places or at one for all."""
+
+    def __init__(self, derivation: "Derivation", step: "Step", flat: int, fine: bool = False) -> None:
+        self.derivation, self.step, self.flat, self.fine = derivation, step, flat, fine
+        rule = step.rule
+        self.inner: tuple[int, ...] = ()
+        self.found: list[tuple[Flat, Flat]] = []
+        if isinstance(rule, Move):
+            owner, index = rule.sources(step.shape, np.array([flat]))
+            index = np.where(owner < 0, step.position, index)
+            self.body = CELL
+            self.found = [self._passed(owner, index)]
+        elif isinstance(rule, Rule):
+            self.body, self.inner = rule.body, rule.inner
+            outer = [int(i) for i in np.unravel_index(flat, step.shape)]
+            inner = np.ogrid[tuple(slice(n) for n in rule.inner)]
+            self.found = [self._operand(operand.step, operand.map.at([*outer, *inner])) for operand in rule.operands]
+        else:
+            form = "opaque" if step.role == "opaque" else "given"
+            self.body = Form(form, name=step.operation)
+
+    def _operand(self, step: int, flat: Flat) -> tuple[Flat, Flat]:
+        if self.inner and flat.size > 1:
+            flat = np.broadcast_to(flat, self.inner)
+        flat = flat.reshape(-1)
+        return self._passed(np.where(flat < 0, -2, step), flat.copy())
+
+    def _passed(self, owner: Flat, index: Flat) -> tuple[Flat, Flat]:
+        return (owner, index) if self.fine else self.derivation.passed(owner, index)
+
+    def places(self) -> Flat:
+        """The inner places at which every operand has a cell."""
+        count = int(np.prod(self.inner))
+        here = np.ones(count, bool)
+        for owner, _ in self.found:
+            here &= owner != -2
+        return np.flatnonzero(here)
+
+    def part(self, form: Form, at: int | None) -> "Expression":
+        """The expression of a form of the body, at an inner place; a hidden step opens into its own."""
+        if form.form != "cell":
+            return Expression(self, form, at)
+        owners, indices = self.found[form.operand]
+        k = 0 if at is None or owners.size == 1 else at
+        owner, index = int(owners[k]), int(indices[k])
+        if owner < 0:
+            move = self.derivation.fine[index].rule
+            assert isinstance(move, Move)
+            return Expression(self, Form("number", number=move.fill, name="fill"), at)
+        step = self.derivation.fine[owner]
+        if step.shown or self.fine or not isinstance(step.rule, Rule):
+            return Expression(self, CELL, None, step, index)
+        nested = self.derivation.frame(step, index)
+        return nested.part(nested.body, None)
+
+
+class Expression:
+    """A formula with numbers: a form (one of `forms.FORMS`), what it is of, and of a cell its step, index, value."""
+
+    __slots__ = ("_flat", "_frame", "_template", "at", "step")
+
+    def __init__(
+        self, frame: Frame, template: Form, at: int | None, step: "Step | None" = None, flat: int = -1
+    ) -> None:
+        self._frame, self._template, self.at, self.step, self._flat = frame, template, at, step, flat
+
+    @property
+    def form(self) -> str:
+        return self._template.form
+
+    @property
+    def name(self) -> str:
+        """Which function, comparison, dtype or operation, where the form needs one."""
+        return self._template.name
+
+    @property
+    def number(self) -> Number | None:
+        """Of a number: itself. Of a variance what is taken off the count, of a norm its order."""
+        return self._template.number
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """Of a cell: its place in its step."""
+        if self.step is None:
+            return ()
+        return tuple(int(i) for i in np.unravel_index(self._flat, self.step.shape))
+
+    @property
+    def value(self) -> Number | None:
+        """Of a cell or number: the recorded number; None where it was left out."""
+        if self.step is None:
+            return self.number
+        array = self.step.array
+        return None if array is None else array[self._flat].item()
+
+    @property
+    def of(self) -> tuple["Expression", ...]:
+        """What it is of, without the part that runs over the inner places."""
+        parts = self._template.of[:-1] if self.form in ROWS else self._template.of
+        return tuple(self._frame.part(part, self.at) for part in parts)
+
+    @property
+    def terms(self) -> "Terms":
+        """Of a form over inner places: the terms, made as they are looked at."""
+        return Terms(self._frame, self._template.of[-1] if self.form in ROWS else None)
+
+    def leaves(self) -> Iterator["Expression"]:
+        """Its cells, from left to right, each as often as it stands."""
+        if self.step is not None:
+            yield self
+            return
+        for part in self.of:
+            yield from part.leaves()
+        if self.form in ROWS:
+            for term in self.terms:
+                yield from term.leaves()
+
+    def __repr__(self) -> str:
+        from regard.tracing.render.equation import plain
+
+        return plain(self)
+
+
+class Terms:
+    """The terms over the inner places at which there is a cell."""
+
+    def __init__(self, frame: Frame, template: Form | None) -> None:
+        self._frame, self._template = frame, template
+        self._places: Flat = frame.places() if template is not None else np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, k: int) -> Expression:
+        assert self._template is not None
+        return self._frame.part(self._template, int(self._places[k]))
+
+    def __iter__(self) -> Iterator[Expression]:
+        return (self[k] for k in range(len(self)))
+
+
+class Cell:
+    """One number of a derivation and the arithmetic that made it."""
+
+    def __init__(self, derivation: "Derivation", step: "Step", index: tuple[int, ...], fine: bool = False) -> None:
+        self.step, self.index, self._derivation, self._fine = step, index, derivation, fine
+        self._flat = sum(i * stride for i, stride in zip(index, row_strides(step.shape), strict=True))
+        frame = derivation.frame(step, self._flat, fine)
+        self.expression: Expression = frame.part(frame.body, None)
+        """The formula with its numbers, to walk through."""
+
+    @property
+    def value(self) -> Number:
+        """The recorded number."""
+        array = self.step.array
+        if array is None:
+            raise ValueError(
+                f"the values of {self.step.name!r} {list(self.step.shape)} were left out of the derivation"
+            )
+        number: Number = array[self._flat].item()
+        return number
+
+    @property
+    def parents(self) -> tuple[Parent, ...]:
+        """The cells it was made from, each once, in the order in which they stand in the text."""
+        seen: dict[tuple[str, int], Parent] = {}
+        for leaf in self.expression.leaves():
+            assert leaf.step is not None
+            key = (leaf.step.name, leaf._flat)
+            if key not in seen:
+                seen[key] = Parent(leaf.step.name, leaf.index, leaf.value)
+        return tuple(seen.values())
+
+    @property
+    def text(self) -> str:
+        """One line: `0.3280 ≈ e^0.82 / (e^0.6 + e^0.82 + e^1.04)`; `=` where nothing in it is rounded."""
+        return self.show()
+
+    def show(self, digits: int = 4, terms: int | None = 8) -> str:
+        """The text with 2 to 6 significant digits, and as many terms of a long sum (None: all of them)."""
+        from regard.tracing.render.equation import line
+
+        return line(self, digits, terms)
+
+    def __repr__(self) -> str:
+        where = f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        return f"{self.step.name}{where}: {self.text}"

@@ -1,0 +1,1 @@
+"""How a derivation is shown. Each renderer reads one and computes nothing."""
