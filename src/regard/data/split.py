@@ -1,0 +1,203 @@
+"""A dev split that leaks nothing: whole groups of examples that share a side, directly or by way of others.
+
+One sentence has several translations, and each of them others again. A split by lines would put "Thank you." → "Danke."
+into training and "Thank you." → "Danke schön." into dev; here all examples that hang together stay on one side.
+
+    rows = dev_rows(((source, target) for ...), size=1000, seed=0)      numbers of examples, in order
+
+The examples are read once; what is kept of each is 8 bytes a side, on the disk. In memory are only the groups of the
+examples drawn for dev, which are found by going through those bytes until no group grows any more (union-find over
+the sides' hashes). A group too large for dev is given up when that shows, so the memory is bounded by `size`.
+"""
+
+import tempfile
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import IO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+
+BUFFER: Final = 1 << 16
+CHUNK: Final = 1 << 20
+
+
+def dev_rows(examples: Iterable[Sequence[str]], size: int, seed: int) -> NDArray[np.int64]:
+    """The numbers of about `size` examples to hold out, never more, in rising order.
+
+    An example is its sides: (source, target), or the text alone where the other side is a label. The same examples
+    and seed give the same rows. Fewer come where the groups are too large to fit: none where all hang together.
+    """
+    with SideHashes() as hashes:
+        for sides in examples:
+            hashes.add(sides)
+        return hashes.dev_rows(size, seed)
+
+
+def side_hash(text: str) -> int:
+    """64 bits of a side, blind to case, to white space and to how accents are composed."""
+    plain = " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return int.from_bytes(blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class SideHashes:
+    """The hashes of the sides of all examples, on the disk, in a file that goes when it is closed."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 # closed by __exit__
+        self._buffer = array("Q")
+        self._sides = 0
+        self._count = 0
+
+    def __enter__(self) -> "SideHashes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, sides: Sequence[str]) -> None:
+        """One more example; the next number is its."""
+        self._sides = self._sides or len(sides)
+        if isinstance(sides, str) or len(sides) != self._sides or not sides:
+            came = "a text" if isinstance(sides, str) else f"{len(sides)} sides"
+            raise ValueError(f"example {self._count}: expected {self._sides or 'one or more'} sides; got {came}")
+        self._buffer.extend(map(side_hash, sides))
+        self._count += 1
+        if len(self._buffer) >= BUFFER:
+            self._flush()
+
+    def dev_rows(self, size: int, seed: int) -> NDArray[np.int64]:
+        """The numbers of about `size` examples to hold out; see the function of that name."""
+        if size < 0:
+            raise ValueError(f"size: expected 0 or more; got {size}")
+        self._flush()
+        random = np.random.default_rng(seed)
+        # Twice as many as are needed, for those whose group turns out to be too large.
+        drawn = random.choice(self._count, min(2 * size + 100, self._count), replace=False)
+        groups = _Groups(most=max(1, min(size, max(size // 20, 20))))
+        self._grow(groups, np.sort(drawn))
+        return _chosen(groups, drawn, size)
+
+    def _flush(self) -> None:
+        self._buffer.tofile(self._file)
+        self._buffer = array("Q")
+
+    def _grow(self, groups: "_Groups", drawn: NDArray[np.int64]) -> None:
+        for start, chunk in self._chunks():
+            first, last = np.searchsorted(drawn, [start, start + len(chunk)])
+            groups.take(drawn[first:last], chunk[drawn[first:last] - start])
+        while (edge := groups.edge(self._sides)) and any(map(len, edge)):
+            for start, chunk in self._chunks():
+                near = groups.near(chunk, edge)
+                groups.take(start + near, chunk[near])
+
+    def _chunks(self) -> Iterator[tuple[int, Hashes]]:
+        """[rows, sides], and the number of the first row."""
+        self._file.seek(0)
+        start = 0
+        while data := self._file.read(CHUNK * self._sides * 8):
+            chunk = np.frombuffer(data, np.uint64).reshape(-1, self._sides)
+            yield start, chunk
+            start += len(chunk)
+
+
+Node = tuple[int, int]
+"""A side of an example: which one, and its hash."""
+
+
+class _Groups:
+    """Groups of examples that share a side, as far as they were followed: union-find over the sides."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        """The most examples of a group; one that is larger is given up, and not followed further."""
+        self.node: dict[int, Node] = {}
+        """One side of each example that was taken."""
+        self.size: dict[Node, int] = {}
+        self._parent: dict[Node, Node] = {}
+        self._new: list[Node] = []
+        self._seen: dict[Node, int] = {}
+
+    def take(self, rows: NDArray[np.int64], hashes: Hashes) -> None:
+        """Put examples into the groups of their sides, which so become one."""
+        for row, sides in zip(rows.tolist(), hashes.tolist(), strict=True):
+            if row not in self.node:
+                roots = [self._find((side, value)) for side, value in enumerate(sides)]
+                self.node[row] = roots[0]
+                self.size[roots[0]] += 1
+                for root in roots[1:]:
+                    self._join(roots[0], root)
+
+    def edge(self, sides: int) -> list[Hashes]:
+        """The sides met since the last call whose groups are still worth following, sorted, for each column."""
+        new = [node for node in self._new if self.alive(node)]
+        self._new = []
+        return [np.array(sorted(v for c, v in new if c == side), np.uint64) for side in range(sides)]
+
+    def near(self, chunk: Hashes, edge: list[Hashes]) -> NDArray[np.int64]:
+        """The places in a chunk of examples that have a side on the edge.
+
+        A side that more examples share than a group may have ends its group, and its examples are not looked at.
+        """
+        found = np.zeros(len(chunk), bool)
+        for side, values in enumerate(edge):
+            if not len(values):
+                continue
+            place = np.minimum(np.searchsorted(values, chunk[:, side]), len(values) - 1)
+            hit = values[place] == chunk[:, side]
+            often = np.bincount(place[hit], minlength=len(values))
+            few = np.array([self._few((side, int(value)), int(n)) for value, n in zip(values, often, strict=True)])
+            found |= hit & few[place]
+        return np.flatnonzero(found)
+
+    def _few(self, node: Node, more: int) -> bool:
+        if not more:
+            return True
+        self._seen[node] = self._seen.get(node, 0) + more
+        if self._seen[node] > self.most:
+            self.size[self._find(node)] += self._seen[node]
+        return self._seen[node] <= self.most
+
+    def alive(self, node: Node) -> bool:
+        return self.size[self._find(node)] <= self.most
+
+    def root(self, row: int) -> Node:
+        return self._find(self.node[row])
+
+    def _find(self, node: Node) -> Node:
+        if node not in self._parent:
+            self._parent[node] = node
+            self.size[node] = 0
+            self._new.append(node)
+        root = node
+        while self._parent[root] != root:
+            root = self._parent[root]
+        while self._parent[node] != root:
+            self._parent[node], node = root, self._parent[node]
+        return root
+
+    def _join(self, first: Node, second: Node) -> None:
+        first, second = self._find(first), self._find(second)
+        if first != second:
+            small, large = sorted((first, second), key=self.size.__getitem__)
+            self._parent[small] = large
+            self.size[large] += self.size[small]
+
+
+def _chosen(groups: _Groups, drawn: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Whole groups in the order in which they were drawn, as long as they fit."""
+    members: dict[Node, list[int]] = {}
+    for row in groups.node:
+        members.setdefault(groups.root(row), []).append(row)
+    chosen: list[int] = []
+    for root in dict.fromkeys(groups.root(int(row)) for row in drawn):
+        if groups.alive(root) and len(chosen) + len(members[root]) <= size:
+            chosen += members[root]
+    return np.array(sorted(chosen), np.int64)
