@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention import Cache, MultiHead, masks, normalise, positions, scores
+from regard.attention import Cache, MultiHead, attend, masks, normalise, positions, scores
 from tests.attention.paths import some
 
 torch.manual_seed(0)
@@ -208,3 +208,42 @@ SAYS = {
 def test_wrong_heads_are_refused_in_words(bad, says: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=re.escape(says)):
         bad()
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2])
+@pytest.mark.parametrize("bias", [True, False])
+def test_projecting_query_key_and_value_at_once_is_projecting_each(kv_heads: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    module = MultiHead(8, 4, kv_heads=kv_heads, bias=bias, positions=positions.Rotary(2)).double()
+    x = some(3, 5, 8)
+    at_once = module(x, mask=masks.causal())  # 15 rows, more than the 8 of the matrices
+    apart = [module(row.unsqueeze(0), mask=masks.causal()) for row in x]
+    torch.testing.assert_close(at_once.output, torch.cat([each.output for each in apart]))
+    torch.testing.assert_close(at_once.cache.key, torch.cat([each.cache.key for each in apart]))
+    torch.testing.assert_close(at_once.cache.value, torch.cat([each.cache.value for each in apart]))
+
+
+def test_a_layer_put_in_the_place_of_a_projection_is_used() -> None:
+    module, x = MultiHead(4, 2).double(), some(3, 5, 4)
+    module.value = nn.Sequential(module.value, nn.Tanh())
+    assert module(x).cache.value.abs().max() < 1
+
+
+def test_selecting_reads_what_is_filled_and_leaves_room() -> None:
+    cache = Cache(torch.zeros(2, 1, 1, 3), torch.zeros(2, 1, 1, 3), 1)
+    with torch.no_grad():
+        cache = cache.extended(*torch.randn(2, 2, 1, 1, 3))
+        chosen = cache.select(torch.tensor([1, 1, 0]))
+        assert chosen.key_BHSd.shape == (3, 1, 8, 3)
+        torch.testing.assert_close(chosen.value, cache.value[[1, 1, 0]])
+        room = chosen.key_BHSd.data_ptr()
+        assert chosen.extended(*torch.randn(2, 3, 1, 1, 3)).key_BHSd.data_ptr() == room
+
+
+def test_without_an_output_matrix_the_joined_heads_are_the_output() -> None:
+    module, x = MultiHead(8, 2, out=False).double(), some(2, 3, 8)
+    cache = module(x).cache
+    heads = attend(module.query(x).unflatten(-1, (2, 4)).transpose(1, 2), cache.key, cache.value)
+    torch.testing.assert_close(module(x).output, heads.transpose(1, 2).flatten(-2))
+    with pytest.raises(ValueError, match="out: without it the joined heads must have the width 8; got 6"):
+        MultiHead(8, 2, head_width=3, out=False)

@@ -12,8 +12,10 @@ from regard.attention.local import Local, local_m, local_p
 from regard.attention.masks import Mask
 from regard.attention.normalise import Normaliser
 from regard.attention.scores import Score
+from regard.attention.settled import settle
 
 __all__ = [
     "Attended", "Cache", "Details", "Local", "Mask", "MultiHead", "Normaliser", "Score", "attend", "explain_choice",
-    "local_m", "local_p", "masks", "normalise", "positions", "scores", "weigh",
+    "local_m", "local_p", "masks", "normalise", "positions", "scores", "settle",
+    "weigh",
 ]  # fmt: skip

@@ -17,11 +17,12 @@ from torch.nn.functional import dropout as drop
 
 from regard.attention import checks, scores
 from regard.attention import normalise as normalisers
-from regard.attention.call import Call, Kept, cleared
+from regard.attention.call import Call, cleared
 from regard.attention.fast import choice
 from regard.attention.masks import Mask
 from regard.attention.normalise import Drawn, Normaliser
 from regard.attention.scores import Score
+from regard.attention.settled import Kept
 from regard.tracing.labels import active, label
 
 Implementation = Literal["auto", "reference", "fused"]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from regard.attention import normalise as normalisers
 from regard.attention import scores
@@ -19,7 +20,7 @@ from regard.attention.masks import Mask
 from regard.attention.normalise import Normaliser
 from regard.attention.positions import Positions
 from regard.attention.scores import Score
-from regard.tracing.labels import label
+from regard.tracing.labels import active, label
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,16 @@ class Cache:
 
     def select(self, index: Tensor) -> "Cache":
         """The sequences of the batch in another order, some perhaps twice or not at all (beams)."""
-        return Cache(self.key_BHSd[index], self.value_BHSd[index], self.length)
+        return Cache(self._chosen(self.key_BHSd, index), self._chosen(self.value_BHSd, index), self.length)
+
+    def _chosen(self, held: Tensor, index: Tensor) -> Tensor:
+        """The filled places alone are read; there is room behind them as before, so that the next step fits in."""
+        filled = held[..., : self.length, :]
+        if self.length == held.shape[-2] or (torch.is_grad_enabled() and held.requires_grad):
+            return filled.index_select(0, index)
+        chosen = held.new_empty(len(index), *held.shape[1:])
+        torch.index_select(filled, 0, index, out=chosen[..., : self.length, :])
+        return chosen
 
     def extended(self, key: Tensor, value: Tensor) -> "Cache":
         """With further places; the room doubles when it is full, so n steps copy O(n) places in all."""
@@ -59,7 +69,7 @@ class Cache:
             return held
         shape = list(held.shape)
         shape[-2] = max(end, 2 * held.shape[-2], 8)
-        wider = held.new_zeros(shape)
+        wider = held.new_empty(shape)
         wider[..., : self.length, :] = held[..., : self.length, :]
         return wider
 
@@ -142,12 +152,9 @@ class MultiHead(nn.Module):
             )  # fmt: skip
         _rows("x", x, self.query.in_features)
         start = 0 if cache is None else cache.length
-        new = self.project(x, start)
+        query, new = self._own(x, start)
         cache = new if cache is None else cache.extended(new.key, new.value)
-        return self.attend_to(
-            x, cache, start=start, mask=mask, bias=bias, want_weights=want_weights,
-            generator=generator, implementation=implementation,
-        )  # fmt: skip
+        return self._attended(query, cache, start, mask, bias, want_weights, generator, implementation)
 
     def project(self, memory: Tensor, start: int = 0) -> Cache:
         """Keys and values of a memory [B, S, key_width]: once a sentence, however many queries come."""
@@ -171,6 +178,35 @@ class MultiHead(nn.Module):
         """Attend from x to keys and values projected before; `start` is the place of x's first row."""
         _rows("x", x, self.query.in_features)
         query = label(self._split(self.query(x), self.heads), "Q", "X W_Q")
+        return self._attended(query, cache, start, mask, bias, want_weights, generator, implementation)
+
+    def _own(self, x: Tensor, start: int) -> tuple[Tensor, Cache]:
+        """Queries, keys and values of x itself: by one product where that is worth laying the matrices side by side."""
+        if active() or not self._joinable(x):
+            return label(self._split(self.query(x), self.heads), "Q", "X W_Q"), self.project(x, start)
+        parts = (self.query, self.key, self.value)
+        matrix = torch.cat(tuple(each.weight for each in parts))
+        bias = None if self.query.bias is None else torch.cat(tuple(each.bias for each in parts))
+        joined = self._split(linear(x, matrix, bias), self.heads + 2 * self.kv_heads)
+        query, key, value = joined.split_with_sizes((self.heads, self.kv_heads, self.kv_heads), -3)
+        return query, Cache(self.positions.rotate(key, start), value, x.shape[-2])
+
+    def _joinable(self, x: Tensor) -> bool:
+        """Whether x has more rows than the matrices, and these are plain (nobody put others in their place)."""
+        plain = all(type(each) is nn.Linear for each in (self.query, self.key, self.value))
+        return plain and self.key.in_features == x.shape[-1] and x.shape[:-1].numel() >= x.shape[-1]
+
+    def _attended(
+        self,
+        query: Tensor,
+        cache: Cache,
+        start: int,
+        mask: Mask | Tensor | None,
+        bias: Tensor | None,
+        want_weights: bool,
+        generator: torch.Generator | None,
+        implementation: Implementation,
+    ) -> Attended:
         query = self.positions.rotate(query, start)
         own = self.positions.bias(query.shape[-2], cache.length)
         bias = own if bias is None else bias if own is None else bias + own

@@ -15,7 +15,7 @@ from regard.attention.normalise import softmax
 from tests.attention.paths import by_flex, by_reference, by_sdpa, some
 from tests.attention.test_masks import combined
 
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 5e-2}
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 5e-2, torch.float16: 5e-3}
 
 
 @st.composite
@@ -138,3 +138,24 @@ def test_flex_answers_for_empty_rows_itself_whatever_the_kernel_makes_of_them() 
     output = flex.run(call, attention=lambda q, k, v, **_: torch.full_like(q, torch.nan))
     assert torch.equal(output[:, :, 0::2], torch.zeros(1, 2, 2, 3))
     assert output[:, :, 1::2].isnan().all()
+
+
+@pytest.mark.parametrize("mask", [None, masks.causal(), masks.lengths([4, 0])], ids=repr)
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_in_half_precision_a_cpu_trains_through_float32(
+    kind: torch.dtype, mask: masks.Mask | None, autocast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds, kernel = [], sdpa.scaled_dot_product_attention
+    monkeypatch.setattr(
+        sdpa, "scaled_dot_product_attention", lambda *each, **said: kinds.append(each[0].dtype) or kernel(*each, **said)
+    )
+    tensors = [some(2, 2, 4, 8, seed=which, dtype=kind) for which in range(3)]
+    with torch.autocast("cpu", kind, enabled=autocast):
+        output = by_sdpa(*tensors, mask=mask)
+        assert output.dtype == kind
+        assert kinds == [torch.float32]
+        with torch.no_grad():
+            by_sdpa(*tensors, mask=mask)
+        assert kinds == [torch.float32, kind]
+    close(output, by_reference(*tensors, mask=mask), tensors)
