@@ -1,4 +1,4 @@
-"""Layers of cells: the written-out way against PyTorch's own, over layers, directions, lengths, and under a compiler."""
+"""Layers of cells: the written-out way against PyTorch's own, over layers, directions and lengths, and compiled."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention import Cache, Mask, masks, positions
+from regard.attention import Cache, Mask, masks, positions, settle
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.layers import Block, Output, Source, norm
 from regard.models.sizes import Sizes
@@ -83,29 +83,36 @@ class TransformerEncoder(Encoder):
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         x, lengths = self.input(source, lengths)
         x = x if self.widen is None else self.widen(x)
-        return Encoded(self.stack(x, self._mask(lengths)).x, lengths)
+        return Encoded(self.stack(x, self._mask(x, lengths)).x, lengths)
 
-    def _mask(self, lengths: Tensor | None) -> Mask | None:
-        real = None if lengths is None else masks.lengths(lengths)
-        near = None if self.window is None else masks.window(self.window, self.window)
-        return real if near is None else near if real is None else near & real
+    def _mask(self, x: Tensor, lengths: Tensor | None) -> Mask | None:
+        # Where a sentence has no word its padding looks at the first place: what comes of it nobody reads.
+        real = read_by_all(lengths if lengths is None else lengths.clamp(min=1), x, alive=True)
+        if self.window is None:
+            return real
+        near = masks.window(self.window, self.window)
+        places = x.shape[1]
+        return settle(near if real is None else near & real, (len(x), 1, places, places), x.device, clean=True)
 
 
 @dataclass(frozen=True)
 class Looked:
     """The memory of a decoder: each layer's keys and values of the source, projected once."""
 
-    sentences: int
-    lengths: Tensor | None
-    projected: tuple[Cache, ...]
+    lengths: Tensor | None = None
+    sources: tuple[Source, ...] = ()
+
+    @classmethod
+    def at(cls, encoded: Encoded, projected: tuple[Cache, ...]) -> "Looked":
+        real = read_by_all(encoded.lengths, encoded.states)
+        return cls(encoded.lengths, tuple(Source(each, real) for each in projected))
 
     def select(self, index: Tensor) -> "Looked":
-        lengths = None if self.lengths is None else self.lengths[index]
-        return Looked(len(index), lengths, tuple(each.select(index) for each in self.projected))
-
-    def sources(self) -> tuple[Source, ...]:
-        mask = None if self.lengths is None else masks.lengths(self.lengths)
-        return tuple(Source(each, mask) for each in self.projected)
+        if not self.sources:
+            return self
+        lengths = None if self.lengths is None else self.lengths.index_select(0, index)
+        projected = tuple(each.projected.select(index) for each in self.sources)
+        return Looked.at(Encoded(projected[0].key, lengths), projected)
 
 
 @dataclass(frozen=True)
@@ -157,11 +164,10 @@ class Transformer(SequenceModel):
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> Looked:
         if self.encoder is None:
-            return Looked(source.shape[0], None, ())
-        states, lengths = self.encoder(source, lengths)
+            return Looked()
+        encoded = self.encoder(source, lengths)
         crossing = (block.cross for block in self.decoder.layers)
-        projected = tuple(each.project(states) for each in crossing if each is not None)
-        return Looked(states.shape[0], lengths, projected)
+        return Looked.at(encoded, tuple(each.project(encoded.states) for each in crossing if each is not None))
 
     def start(self, memory: Looked) -> Written:  # type: ignore[override]
         return Written()
@@ -209,7 +215,7 @@ class Transformer(SequenceModel):
     def _decoded(self, tokens: Tensor, caches: tuple[Cache, ...], memory: Looked, want_weights: bool) -> Climbed:
         x = self.words(tokens).states
         climbed: Climbed = self.decoder(
-            x, self._mask(tokens.shape[1], bool(caches)), caches, memory.sources(), want_weights=want_weights
+            x, self._mask(tokens.shape[1], bool(caches)), caches, memory.sources, want_weights=want_weights
         )
         return climbed
 
@@ -217,6 +223,20 @@ class Transformer(SequenceModel):
         if self.settings.window is not None:
             return masks.window(self.settings.window, 0)
         return None if places == 1 and goes_on else masks.causal()
+
+
+def read_by_all(lengths: Tensor | None, x: Tensor, *, alive: bool = False) -> Mask | None:
+    """The mask of real places, made once for all layers; None where there is no padding, as far as a look is free.
+
+    What stands in x [B, S, ...] behind the lengths is finite: the network made it.
+    """
+    if lengths is None:
+        return None
+    lengths = lengths.to(x.device)
+    places = x.shape[-2]
+    if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= places).all()):
+        return None
+    return settle(masks.lengths(lengths), (len(x), 1, 1, places), x.device, clean=True, alive=alive)
 
 
 def number_of(token: str | int, vocabulary: int) -> int:

@@ -1,0 +1,118 @@
+"""A training step on a CPU beside MarianMT of Transformers: the bare model, cross-entropy, AdamW.
+
+    python benchmarks/training_cpu.py [--threads N] [--rounds N] [--dropout P]
+
+3 + 3 layers of width 256, vocabulary 8,000, 64 sentences of 16 tokens. Theirs runs in float32 (and in bfloat16 for
+comparison where the CPU has it); ours in float32, and in bfloat16 autocast where the CPU has instructions for it.
+Rounds alternate; figures are medians, target tokens a second.
+"""
+
+import argparse
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from regard.models.sizes import Sizes
+from regard.models.transformer import Transformer
+from regard.models.transformer_settings import TransformerSettings
+
+LAYERS, WIDTH, HEADS, HIDDEN, WORDS = 3, 256, 8, 1024, 8000
+SENTENCES, PLACES = 64, 16
+
+Step = Callable[[], None]
+
+
+def has_bfloat16() -> bool:
+    """Whether products in bfloat16 are instructions of this CPU, and not made of float32 ones."""
+    capable = torch.backends.cpu.get_cpu_capability()
+    return "AVX512" in capable and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _in_hardware()
+
+
+def _in_hardware() -> bool:
+    try:
+        with open("/proc/cpuinfo", encoding="ascii") as file:
+            return any(flag in file.read() for flag in ("avx512_bf16", "amx_bf16"))
+    except OSError:
+        return False
+
+
+def marian(dropout: float, bfloat16: bool) -> Step:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from transformers import MarianConfig, MarianMTModel
+
+        config = MarianConfig(
+            vocab_size=WORDS, d_model=WIDTH, encoder_layers=LAYERS, decoder_layers=LAYERS, dropout=dropout,
+            encoder_attention_heads=HEADS, decoder_attention_heads=HEADS, encoder_ffn_dim=HIDDEN,
+            decoder_ffn_dim=HIDDEN, activation_function="swish", scale_embedding=True, pad_token_id=0,
+            eos_token_id=3, decoder_start_token_id=0, max_position_embeddings=512,
+        )  # fmt: skip
+        model = MarianMTModel(config).train()
+
+    def logits(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = model(input_ids=source, decoder_input_ids=target, use_cache=False).logits
+        return output
+
+    return step(logits, model, bfloat16)
+
+
+def ours(dropout: float, bfloat16: bool) -> Step:
+    settings = TransformerSettings(
+        width=WIDTH, encoder_layers=LAYERS, decoder_layers=LAYERS, heads=HEADS, feed_forward=HIDDEN,
+        activation="silu", norm_place="post", positions="sinusoidal_split", output_bias=True, dropout=dropout,
+    )  # fmt: skip
+    model = Transformer(settings, Sizes(source=WORDS, target=WORDS)).train()
+    lengths = torch.full((SENTENCES,), PLACES)
+    return step(lambda source, target: model(source, target, lengths), model, bfloat16)
+
+
+def step(logits: Callable[..., torch.Tensor], model: torch.nn.Module, bfloat16: bool) -> Step:
+    """One step of training on the same tokens each time."""
+    source, target, wanted = (torch.randint(4, WORDS, (SENTENCES, PLACES)) for _ in range(3))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+    def run() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+            out = logits(source, target)
+        functional.cross_entropy(out.flatten(0, 1).float(), wanted.flatten(), label_smoothing=0.1).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return run
+
+
+def seconds(run: Step) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    torch.manual_seed(0)
+    runs = {"MarianMT, float32": marian(given.dropout, False), "regard, float32": ours(given.dropout, False)}
+    if has_bfloat16():
+        runs["MarianMT, bfloat16"] = marian(given.dropout, True)
+        runs["regard, bfloat16"] = ours(given.dropout, True)
+    for run in runs.values():
+        run()
+    rounds = [{name: seconds(run) for name, run in runs.items()} for _ in range(given.rounds)]
+    print(f"torch {torch.__version__}, {given.threads} threads, dropout {given.dropout}, {given.rounds} rounds")
+    print(f"{'':22}{'ms a step':>10}{'tokens/s':>10}{'times MarianMT in float32':>28}")
+    for name in runs:
+        took = statistics.median(each[name] for each in rounds)
+        ratio = statistics.median(each["MarianMT, float32"] / each[name] for each in rounds)
+        print(f"{name:22}{took * 1e3:10.1f}{SENTENCES * PLACES / took:10.0f}{ratio:28.2f}")
+
+
+if __name__ == "__main__":
+    main()
