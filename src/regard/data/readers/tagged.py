@@ -1,0 +1,82 @@
+"""Words and their tags: CoNLL-U, and a word and its tag a line with an empty line after each sentence."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from regard.data.readers import spans
+from regard.data.readers.examples import Bad, Example, Read
+from regard.data.readers.files import Files
+from regard.data.readers.tables import WRONG, numbered
+from regard.data.sources import Conllu, Tagged
+
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+
+
+class _Row(NamedTuple):
+    line: int
+    text: str
+
+
+def read_conllu(source: Conllu, files: Files) -> Read:
+    """A sentence is its words; the ranges of words written as one (4-5) and the empty nodes (4.1) are not words."""
+    place = COLUMNS.index(source.tags)
+    for block in _blocks(files):
+        if isinstance(block, Bad):
+            yield block
+            continue
+        rows = [row for row in block if not row.text.startswith("#")]
+        if rows:
+            yield _sentence(rows, 1, place, width=len(COLUMNS), words_only=True)
+
+
+def read_tagged(source: Tagged, files: Files) -> Read:
+    """A sentence is the lines up to an empty one."""
+    for block in _blocks(files):
+        if isinstance(block, Bad):
+            yield block
+            continue
+        found = _sentence(block, source.word - 1, source.tag - 1, width=None, words_only=False)
+        yield found if isinstance(found, Bad) or source.spans == "none" else _spans(found, source.spans == "iob1")
+
+
+def _blocks(files: Files) -> Iterator[list[_Row] | Bad]:
+    """The lines between empty ones; a sentence with a line that is not UTF-8 is bad as a whole."""
+    rows: list[_Row] = []
+    bad: Bad | None = None
+    for each in numbered(files):
+        if isinstance(each, Bad):
+            bad = bad or each
+        elif each[1].strip():
+            rows.append(_Row(*each))
+        else:
+            if rows or bad:
+                yield bad or rows
+            rows, bad = [], None
+    if rows or bad:
+        yield bad or rows
+
+
+def _sentence(rows: list[_Row], word: int, tag: int, width: int | None, words_only: bool) -> Example | Bad:
+    words, tags = [], []
+    for row in rows:
+        fields = row.text.split("\t")
+        least = width or max(word, tag) + 1
+        if len(fields) < least or (width is not None and len(fields) != width):
+            expected = f"{least}" if width is not None else f"at least {least}"
+            return Bad(row.line, WRONG, f"{len(fields)} between tabs, expected {expected}", row.text)
+        if words_only and not fields[0].isdecimal():
+            continue
+        words.append(fields[word])
+        tags.append(fields[tag])
+    return Example(rows[0].line, (words, tags))
+
+
+def _spans(found: Example, first_form: bool) -> Example | Bad:
+    words, tags = found.fields
+    tags = spans.from_iob1(tags) if first_form else tags
+    place = spans.wrong(tags)
+    if place is None:
+        return Example(found.line, (words, tags))
+    before = tags[place - 1] if place else "the start"
+    said = f"the tag {tags[place]} of {words[place]!r} after {before} makes no span"
+    return Bad(found.line + place, "tags that make no spans", said, f"{words[place]}\t{tags[place]}")
