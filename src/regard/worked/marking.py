@@ -1,0 +1,162 @@
+"""Marking an answer: each claimed step is worked again from the claimant's own earlier numbers.
+
+A cell is right where it agrees with the true value, follows where it is not true but what the earlier, wrong
+numbers give, and wrong where it is neither. It is judged by the cells it is made from, not by whole steps:
+
+    right      within half a unit of its last digit of a value it can have with every wrong cell before it put right
+    follows    the same with the wrong cells before it as they were claimed
+    wrong      neither, nor cut off instead of rounded
+
+`reach` says which values those are, `tolerance` what half a unit is.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.worked.limits import spelled
+from regard.worked.marks import CUT, CellMark, Marks, StepMark
+from regard.worked.problem import Claimed, Given, Problem, ProblemStep
+from regard.worked.reach import Known, Reach, Recipe, Verdict
+from regard.worked.slips import Attempt, named
+from regard.worked.solution import solve
+from regard.worked.tolerance import Written, written
+
+ALIKE = 1e-12
+"""Two values that differ by less, as a share of them, are the same number worked in another order."""
+
+
+def mark(problem: Problem) -> Marks:
+    """Mark the claimed steps of a problem. Misuse where the problem itself cannot be worked."""
+    true = solve(problem).values
+    given = {name: each.value for name, each in problem.given.items()}
+    marker = _Marker(problem, Known(given, {n: half_units(g) for n, g in problem.given.items() if g.rounded}))
+    return Marks(problem.title, tuple(marker.step(step, true[step.name]) for step in problem.steps))
+
+
+def half_units(given: Given) -> Tensor:
+    """Of the last digit of each number as printed."""
+    units = [each.unit / 2 for each in written(texts(given.cells))]
+    return torch.tensor(units, dtype=torch.float64).reshape(given.value.shape)
+
+
+def texts(cells: Any) -> list[str]:
+    """Cells as written, row by row."""
+    return [text for each in cells for text in texts(each)] if isinstance(cells, list) else [cells]
+
+
+class _Marker:
+    """Goes through the steps in order and remembers what was claimed and how it stands."""
+
+    def __init__(self, problem: Problem, known: Known) -> None:
+        self.problem, self.known, self.reach = problem, known, Reach(known)
+        self.formulas = {step.name: step.formula for step in problem.steps}
+
+    def step(self, step: ProblemStep, true: Tensor) -> StepMark:
+        known, name, recipe = self.known, step.name, step.formula
+        known.recipes[name], known.true[name] = recipe, true
+        # What follows from wrong numbers may not exist (a place that is none, the root of less than 0).
+        own = _worked(recipe, known.own, true)
+        known.own[name], known.kept[name] = own, _worked(recipe, known.kept, true)
+        known.carried[name] = _worked(recipe, known.carried, true)
+        claimed = self.problem.claimed.get(name)
+        if claimed is None:
+            return StepMark(name, str(recipe), "unclaimed")
+        numbers = written(texts(claimed.cells))
+        if not _fits(claimed.value.shape, true.shape):
+            return self._misfit(step, claimed, numbers, true, own)
+        cells = [self._cell(recipe, place, number, true, own) for place, number in enumerate(numbers)]
+        slip = None
+        if any(cell.verdict == "wrong" for cell in cells):
+            attempt = Attempt(name, recipe.root, tuple(cells), true, self.formulas, known, self.reach)
+            slip = named(attempt)
+            cells = (
+                [_excused_no_more(cell) if place in slip.others else cell for place, cell in enumerate(cells)]
+                if slip
+                else cells
+            )
+        self._remember(name, claimed.value.reshape(true.shape), cells)
+        return StepMark(name, str(recipe), _worst(cells), tuple(cells), slip and slip.text)
+
+    def _cell(self, recipe: Recipe, place: int, number: Written, true: Tensor, own: Tensor) -> CellMark:
+        verdict, remark = self._judged(recipe, place, number)
+        at = position(place, tuple(true.shape))
+        return CellMark(at, number, float(true.flatten()[place]), float(own.flatten()[place]), verdict, remark)
+
+    def _judged(self, recipe: Recipe, place: int, number: Written) -> tuple[Verdict, str]:
+        """What is quick to know is asked first; the whole intervals hold the nearby values."""
+        reach = self.reach
+        if number.is_rounded_from(reach.nearby(recipe, place, "true")):
+            return "right", ""
+        if number.is_rounded_from(reach.all(recipe, place, "true")):
+            return "right", ""
+        if self._led_astray(recipe, place):
+            following = reach.all(recipe, place, "own")
+            if number.is_rounded_from(following):
+                return "follows", ""
+            # Who cuts digits off has seen them: they are those of the claimant's own numbers.
+            if number.is_cut_from(following):
+                return "follows", CUT
+        return ("right", CUT) if number.is_cut_from(reach.all(recipe, place, "true")) else ("wrong", "")
+
+    def _led_astray(self, recipe: Recipe, place: int) -> bool:
+        """Whether a cell that is not right stands among those it is made from, and matters."""
+        known = self.known
+        own, kept = (
+            float(known.worked(recipe, {name: values[name] for name in known.sources(recipe)}).flatten()[place])
+            for values in (known.own, known.kept)
+        )
+        return own != kept and not math.isclose(own, kept, rel_tol=ALIKE)
+
+    def _misfit(
+        self, step: ProblemStep, claimed: Claimed, numbers: tuple[Written, ...], true: Tensor, own: Tensor
+    ) -> StepMark:
+        """Another shape than it can have: wrong as it stands, and what follows is worked from what it should be."""
+        cell = CellMark((1, 1), numbers[0], float(true.flatten()[0]), float(own.flatten()[0]), "wrong")
+        told = f"{spelled(claimed.value.shape)} where there should be {spelled(true.shape)}"
+        return StepMark(step.name, str(step.formula), "wrong", (cell,), misfit=told)
+
+    def _remember(self, name: str, value: Tensor, cells: list[CellMark]) -> None:
+        known = self.known
+        standing: list[Verdict] = [cell.verdict for cell in cells]
+        right = torch.tensor([each == "right" for each in standing]).reshape(value.shape)
+        wrong = torch.tensor([each == "wrong" for each in standing]).reshape(value.shape)
+        known.carried[name] = torch.where(wrong, value, known.carried[name])
+        known.kept[name] = torch.where(right, value, known.true[name])
+        known.own[name] = value
+        known.standing[name] = standing
+
+
+def position(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row and column, counted from 1."""
+    full = (1,) * (2 - len(shape)) + shape
+    found = []
+    for size in reversed(full):
+        found.append(place % size + 1)
+        place //= size
+    return tuple(reversed(found))
+
+
+def _worked(recipe: Recipe, values: dict[str, Tensor], true: Tensor) -> Tensor:
+    try:
+        return recipe.compute({name: values[name] for name in recipe.names})
+    except ValueError:
+        return true
+
+
+def _fits(claimed: torch.Size, true: torch.Size) -> bool:
+    """A row of numbers may be written as one row, or one below the other."""
+    return [size for size in claimed if size != 1] == [size for size in true if size != 1]
+
+
+def _excused_no_more(cell: CellMark) -> CellMark:
+    """What looked like digits cut off was the slip."""
+    return replace(cell, verdict="wrong", remark="")
+
+
+def _worst(cells: list[CellMark]) -> Verdict:
+    found = {cell.verdict for cell in cells}
+    return "wrong" if "wrong" in found else "follows" if "follows" in found else "right"

@@ -1,0 +1,97 @@
+"""What is said of an answer: of each cell, each step, and the whole."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from regard.worked.reach import Verdict
+from regard.worked.tolerance import Written
+
+CUT = "cut, not rounded"
+VERDICTS: tuple[Verdict, ...] = ("right", "follows", "wrong", "unclaimed")
+
+
+@dataclass(frozen=True)
+class CellMark:
+    """What is said of one claimed cell."""
+
+    place: tuple[int, ...]
+    """Row and column, counted from 1; one number and a row of numbers stand in row 1."""
+    claimed: Written
+    true: float
+    follows: float
+    """What the claimant's own earlier numbers give; the true value where they cannot be worked with."""
+    verdict: Verdict
+    remark: str = ""
+    """`CUT`, or nothing."""
+
+
+@dataclass(frozen=True)
+class StepMark:
+    """What is said of one step."""
+
+    name: str
+    formula: str
+    verdict: Verdict
+    cells: tuple[CellMark, ...] = ()
+    """The claimed ones."""
+    slip: str | None = None
+    """The usual slip that explains every wrong cell."""
+    misfit: str | None = None
+    """Where another shape was claimed: which, and which is right."""
+
+    @property
+    def wrong(self) -> tuple[CellMark, ...]:
+        return tuple(cell for cell in self.cells if cell.verdict == "wrong")
+
+
+@dataclass(frozen=True)
+class Marks:
+    """A marked answer."""
+
+    title: str
+    steps: tuple[StepMark, ...]
+
+    def __getitem__(self, name: str) -> StepMark:
+        return {step.name: step for step in self.steps}[name]
+
+    @property
+    def first_wrong(self) -> tuple[StepMark, CellMark] | None:
+        """The first wrong cell of the whole answer."""
+        return next(((step, cell) for step in self.steps for cell in step.wrong), None)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many steps there are of each verdict."""
+        return {verdict: sum(step.verdict == verdict for step in self.steps) for verdict in VERDICTS}
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--format json` prints: numbers, but for a blocked cell "-inf"."""
+        first = self.first_wrong
+        return {
+            "title": self.title,
+            "steps": [
+                {
+                    "name": step.name,
+                    "verdict": step.verdict,
+                    "wrong_cells": [
+                        {
+                            "cell": list(cell.place),
+                            "claimed": plain(cell.claimed.value),
+                            "true": plain(cell.true),
+                            "follows": plain(cell.follows),
+                        }
+                        for cell in step.wrong
+                    ],
+                    "slip": step.slip,
+                }
+                for step in self.steps
+            ],
+            "first_wrong": first and {"step": first[0].name, "cell": list(first[1].place)},
+            "counts": self.counts,
+        }
+
+
+def plain(number: float) -> float | str | None:
+    """As JSON has it, which knows no infinities."""
+    return number if math.isfinite(number) else None if math.isnan(number) else str(number)
