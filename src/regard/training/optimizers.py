@@ -1,0 +1,47 @@
+"""Optimizers by name, with weight decay on matrices alone."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from regard.training.settings import OptimizerSettings
+
+
+def make(settings: OptimizerSettings, model: nn.Module) -> list[Optimizer]:
+    """One optimizer, or with muon two: it takes the matrices inside the network, adamw all else."""
+    parameters = {name: each for name, each in model.named_parameters() if each.requires_grad}
+    if settings.name != "muon":
+        return [_plain(settings, parameters.values())]
+    if not hasattr(torch.optim, "Muon"):
+        raise ValueError("training.optimizer.name: this torch has no Muon; take adamw, or torch 2.9 or newer")
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    inside = [each for each in parameters.values() if each.ndim == 2 and id(each) not in tables]
+    own = {id(each) for each in inside}
+    rest = [each for each in parameters.values() if id(each) not in own]
+    muon = torch.optim.Muon(inside, lr=settings.highest, momentum=settings.momentum, weight_decay=settings.weight_decay)
+    # Muon's rate is some ten times that which suits adam.
+    return [muon, _plain(settings.changed(name="adamw", rate=settings.highest / 10), rest)]
+
+
+def _plain(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """What is one vector (biases, gains) is not drawn to 0."""
+    held = list(parameters)
+    groups = [
+        {"params": [each for each in held if each.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [each for each in held if each.ndim <= 1], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if settings.name == "sgd":
+        return torch.optim.SGD(groups, lr=settings.highest, momentum=settings.momentum)
+    kind = torch.optim.AdamW if settings.name == "adamw" else torch.optim.Adam
+    return kind(groups, lr=settings.highest, betas=settings.betas, eps=settings.epsilon, fused=True)
+
+
+def set_rate(optimizers: Iterable[Optimizer], share: float) -> None:
+    """Every group's rate, as a share of the rate it began with."""
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group.setdefault("highest", group["lr"])
+            group["lr"] = group["highest"] * share
