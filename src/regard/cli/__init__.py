@@ -4,7 +4,9 @@ Each of these files hangs its commands on `app` when it is imported, and imports
 that `regard --version` reads no torch.
 """
 
+import pkgutil
 import sys
+from importlib import import_module
 
 from regard.cli.app import app
 from regard.support.errors import Failure, Misuse
@@ -12,6 +14,8 @@ from regard.support.errors import Failure, Misuse
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; a misuse ends with one plain line and status 2, a failure with status 1."""
+    for room in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{room.name}")
     try:
         app(arguments)
     except (Misuse, Failure, OSError) as error:
