@@ -13,14 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-ABBREVIATIONS: Final = frozenset(
-    # English
-    "mr mrs ms dr prof rev hon st jr sr vs etc no vol fig ca approx inc ltd co corp dept gen sgt capt lt col maj "
-    # Spanish, Italian, French, German
-    "sra srta ud uds dña avda núm pág sig dott ing avv egr gent spett pag art mme mlle mm bd av env "
-    "hr fr nr str bzw usw evtl ggf inkl vgl tel abs bsp st e.g i.e z.b d.h u.a u.s p.ej p.es c.-à-d a.m p.m"
-    "".split()
-)
+_KNOWN: Final = """
+mr mrs ms dr prof rev hon st jr sr vs etc vol fig ca approx inc ltd co corp dept sgt capt maj e.g i.e a.m p.m u.s
+sra srta ud uds dña avda núm pág p.ej sig dott ing avv egr gent spett pag p.es mme mlle mm env c.-à-d
+hr fr nr bzw usw evtl ggf inkl vgl bsp z.b d.h u.a
+"""
+ABBREVIATIONS: Final = frozenset(_KNOWN.split())
 """Words that a point belongs to, in small letters. Those that also stand at ends are left out."""
 
 _END: Final = re.compile(

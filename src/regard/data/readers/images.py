@@ -92,7 +92,8 @@ def idx(file: Opened, name: str) -> Iterator[NDArray[np.uint8]]:
 
 
 def _channels(pixels: Pixels, channels: int) -> Pixels:
-    """[height, width] or with channels → [height, width, channels]; grey repeated, colours weighed as television did."""
+    """[height, width], perhaps with channels → [height, width, channels]; grey repeated, colours
+    weighed as for television."""
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     if pixels.shape[2] == channels:
         return pixels
