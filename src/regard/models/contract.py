@@ -12,13 +12,15 @@ Shape letters: B sentences, S source places, T target places, R rows of hypothes
 """
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from torch import Tensor, nn
 
 from regard.text.specials import END, START
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from regard.config import Settings
     from regard.models.sizes import Sizes
 
@@ -82,6 +84,14 @@ class Model(nn.Module):
 
     settings: "Settings"
     sizes: "Sizes"
+    task: str
+    """What it was built for: translate, tag, …"""
+
+    def save(self, folder: "str | Path", **rest: Any) -> None:
+        """Write a model folder, which `regard.load` reads; the rest is as for `models.folder.save_folder`."""
+        from regard.models.folder import save_folder
+
+        save_folder(folder, self, task=self.task, **rest)
 
 
 class SequenceModel(Model, ABC):
@@ -140,7 +150,10 @@ class Tagger(Model, ABC):
     """One tag for each word."""
 
     @abstractmethod
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Memory: ...
+    def encode(self, source: Tensor, lengths: Tensor | None = None, words: Tensor | None = None) -> Memory:
+        """words [B, W]: how many tokens each word has, one word after the other, 0 where there is none; None: each
+        token is a word.
+        """
 
     @abstractmethod
     def predict(self, memory: Memory) -> Tensor:

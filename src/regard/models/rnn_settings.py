@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from regard.config import Settings
+from regard.models.head_settings import HeadSettings
 from regard.models.input_settings import InputSettings, WordSettings
 
 Cell = Literal["rnn", "gru", "lstm"]
@@ -113,7 +114,8 @@ class RecurrentEncoderSettings(Settings):
 
 
 class RecurrentSettings(Settings):
-    """A recurrent encoder and decoder, with attention or without. The defaults suit tens of thousands of sentences."""
+    """A recurrent encoder and decoder, with attention or without; under tags or a label the encoder alone is built.
+    The defaults suit tens of thousands of sentences."""
 
     kind: Literal["recurrent"] = "recurrent"
     """Of network."""
@@ -150,6 +152,8 @@ class RecurrentSettings(Settings):
     """The logits are products with the target's embeddings."""
     dropout: float = Field(default=0.2, ge=0, lt=1)
     """On embeddings, between layers, and under the logits."""
+    head: HeadSettings = HeadSettings()
+    """From the encoder's vectors to tags or a label."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:

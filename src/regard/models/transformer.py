@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from regard.attention import Cache, Mask, masks, positions, settle
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
+from regard.models.inputs import make_input
 from regard.models.layers import Block, Output, Source, norm
 from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
@@ -72,13 +73,17 @@ class TransformerEncoder(Encoder):
     def __init__(self, settings: TransformerSettings, sizes: Sizes, input: Encoder | None = None) -> None:
         super().__init__()
         self.width = settings.width
-        if input is None:
-            words = sizes.need("source", "an encoder of words")
-            input = Words(words, settings.width, scaled=settings.scale_embedding)
-        self.input = input
-        self.widen = nn.Linear(input.width, settings.width) if input.width != settings.width else None
+        self.input = self._own_input(settings, sizes) if input is None else input
+        given = self.input.width
+        self.widen = nn.Linear(given, settings.width) if given != settings.width else None
         self.stack = Stack(settings, settings.encoder_layers, crosses=False)
         self.window = settings.window
+
+    @staticmethod
+    def _own_input(settings: TransformerSettings, sizes: Sizes) -> Encoder:
+        if settings.input is not None:
+            return make_input(settings.input, sizes)
+        return Words(sizes.need("source", "an encoder of words"), settings.width, scaled=settings.scale_embedding)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         x, lengths = self.input(source, lengths)
@@ -141,7 +146,7 @@ class Transformer(SequenceModel):
         self.vocabulary = sizes.need("target", "a sequence out")
         self.longest = settings.longest if settings.positions == "learned" else None
         self.start_token = number_of(settings.start, self.vocabulary)
-        crosses = settings.parts == "encoder-decoder"
+        crosses = settings.parts != "decoder"
         self.encoder = TransformerEncoder(settings, sizes, input) if crosses else None
         self.words = self._words(settings, sizes)
         self.decoder = Stack(settings, settings.decoder_layers, crosses=crosses)

@@ -5,6 +5,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from regard.config import Settings
+from regard.models.head_settings import HeadSettings
+from regard.models.input_settings import InputSettings
 
 Score = Literal["scaled_dot", "dot", "cosine", "general", "low_rank", "additive", "concat"]
 Normaliser = Literal["softmax", "sparsemax", "entmax15", "relu", "top1", "gumbel", "sample"]
@@ -16,8 +18,13 @@ class TransformerSettings(Settings):
 
     kind: Literal["transformer"] = "transformer"
     """Of network."""
-    parts: Literal["encoder-decoder", "encoder", "decoder"] = "encoder-decoder"
-    """Both for a sequence out of a sequence; an encoder under tags or a label; a decoder as a language model."""
+    parts: Literal["encoder-decoder", "encoder", "decoder"] | None = None
+    """Both for a sequence out of a sequence; an encoder under tags or a label; a decoder as a language model. Unset,
+    as the task needs."""
+    input: InputSettings | None = None
+    """How the source comes in; unset, words with vectors as wide as the model, or what the data are."""
+    head: HeadSettings = HeadSettings()
+    """From the encoder's vectors to tags or a label."""
     width: int = Field(default=256, ge=1)
     """Numbers in the vector of a place."""
     encoder_layers: int = Field(default=4, ge=0)

@@ -58,7 +58,8 @@ class RecurrentEncoder(Encoder):
         outputs, last = self.layers(self._turned(x, here), lengths=lengths)
         states = self._turned(outputs, here)
         if self.adds:
-            states = sum(states.chunk(2, -1))
+            forwards, backwards = states.chunk(2, -1)
+            states = forwards + backwards
         return Read(Encoded(label(states, "H", "[h_1; h_2; …]"), here), last)
 
     def _turned(self, x: Tensor, lengths: Tensor | None) -> Tensor:

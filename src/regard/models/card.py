@@ -1,0 +1,70 @@
+"""The card of a model, for people: what it is, what it was trained on, how good it is, how to use it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from regard.models.contract import Model
+from regard.version import __version__
+
+DOES = {
+    "translate": "Sequences out of sequences", "tag": "A tag for each word", "classify": "A label for each text",
+    "caption": "A text for each image", "language_model": "A text that goes on",
+    "reconstruct": "The source, said again",
+}  # fmt: skip
+TOLD = ("name", "source", "target", "trained_on", "scores", "licence")
+"""What the card tells in places of its own; all else in `about` is listed under Details."""
+
+
+def card(model: Model, task: str, about: Mapping[str, Any], *, names: Sequence[str] = (), folder: str = "model") -> str:
+    """Markdown."""
+    name = about.get("name", folder)
+    parts = [f"# {name}", _what(model, task, about, names), *_trained(about), *_scores(about), _use(task, folder)]
+    parts += _details(about)
+    return "\n\n".join(parts) + "\n"
+
+
+def _what(model: Model, task: str, about: Mapping[str, Any], names: Sequence[str]) -> str:
+    kind = str(getattr(model.settings, "kind", type(model).__name__))
+    count = sum(each.numel() for each in model.parameters())
+    languages = f" ({about['source']} → {about['target']})" if {"source", "target"} <= set(about) else ""
+    lines = [f"{DOES.get(task, task)}{languages}: a network of the kind {kind} with {count:,} parameters."]
+    if names:
+        shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+        lines.append(f"Its {'tags' if task == 'tag' else 'labels'}: {shown}.")
+    return "\n".join([*lines, f"Written by regard {__version__}."])
+
+
+def _trained(about: Mapping[str, Any]) -> list[str]:
+    told = [f"## Trained on\n\n{_written(about['trained_on'])}"] if about.get("trained_on") else []
+    return told + ([f"Licence: {about['licence']}."] if about.get("licence") else [])
+
+
+def _scores(about: Mapping[str, Any]) -> list[str]:
+    scores = about.get("scores")
+    return [f"## How good it is\n\n{_written(scores)}"] if scores else []
+
+
+def _use(task: str, folder: str) -> str:
+    call = "translate" if task in ("translate", "reconstruct") else "predict"
+    return f'## Use\n\n```python\nimport regard\n\nmodel = regard.load("{folder}")\nmodel.{call}(["…"])\n```'
+
+
+def _details(about: Mapping[str, Any]) -> list[str]:
+    rest = {key: value for key, value in about.items() if key not in TOLD}
+    return [f"## Details\n\n{_written(rest)}"] if rest else []
+
+
+def _written(value: Any, depth: int = 0) -> str:
+    """Plain JSON as text: mappings and lists as items, one under another."""
+    before = "  " * depth + "- "
+    if isinstance(value, Mapping):
+        return "\n".join(f"{before}{key}:{_under(each, depth)}" for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return "\n".join(f"{before}{_written(each)}" for each in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _under(value: Any, depth: int) -> str:
+    if isinstance(value, (Mapping, list, tuple)):
+        return "\n" + _written(value, depth + 1)
+    return f" {_written(value)}"
