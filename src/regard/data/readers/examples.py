@@ -23,8 +23,7 @@ Reason = Literal[
 """Why a line cannot be used, as it is counted and told."""
 
 Field = str | list[str] | NDArray[np.float32] | NDArray[np.uint8]
-"""What stands in a column: a text or a label, words or tags, steps [length, width], or pixels [height, width,
-channels]."""
+"""What a column holds: a text or a label, words or tags, steps [length, width], pixels [height, width, channels]."""
 
 
 class Example(NamedTuple):

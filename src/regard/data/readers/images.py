@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from regard.data.sources import Images
 from regard.support.errors import Misuse
 
 Pixels = NDArray[np.uint8]
-UNUSABLE = "an image that cannot be used"
+UNUSABLE: Final = "an image that cannot be used"
 
 
 def read(source: Images, files: Files) -> Read:
@@ -92,14 +92,14 @@ def idx(file: Opened, name: str) -> Iterator[NDArray[np.uint8]]:
 
 
 def _channels(pixels: Pixels, channels: int) -> Pixels:
-    """[height, width], perhaps with channels → [height, width, channels]; grey repeated, colours
-    weighed as for television."""
+    """[height, width] or with channels → [height, width, channels]; grey repeated, colours weighed by brightness."""
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     if pixels.shape[2] == channels:
         return pixels
     if channels == 3:
         return pixels[..., :1].repeat(3, axis=2)
-    return np.rint(pixels[..., :3] @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)[..., None]
+    grey: Pixels = np.rint(pixels[..., :3] @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)
+    return grey[..., None]
 
 
 def _folder(source: Images, files: Files) -> Read:

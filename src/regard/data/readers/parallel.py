@@ -87,8 +87,10 @@ def _difference(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.fl
     """[n]: how unlike lines are; the ratio of lengths is measured against its usual value in these files."""
     ratio = a[:, 0] - b[:, 0]
     usual = float(np.median(ratio)) if len(ratio) else 0.0
-    cost = np.minimum(np.abs(ratio - usual), 2.0).astype(np.float64)
-    return cost + (a[:, 1] != b[:, 1]) + (a[:, 2] != b[:, 2])
+    cost: NDArray[np.float64] = np.minimum(np.abs(ratio - usual), 2.0).astype(np.float64)
+    cost += a[:, 1] != b[:, 1]
+    cost += a[:, 2] != b[:, 2]
+    return cost
 
 
 def _short(line: Line) -> str:

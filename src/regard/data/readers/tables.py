@@ -1,6 +1,7 @@
 """Lines that hold one example each: columns between tabs, label TAB text, text alone."""
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from regard.data.lines import Undecodable, lines
 from regard.data.readers.examples import Bad, Example, Read
@@ -9,7 +10,7 @@ from regard.data.sources import Labelled, Text, Tsv
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 
-WRONG = "wrong number of columns"
+WRONG: Final = "wrong number of columns"
 
 
 def numbered(files: Files) -> Iterator[tuple[int, str] | Bad]:
