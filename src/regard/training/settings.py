@@ -78,6 +78,17 @@ class ReinforceSettings(Settings):
     """Of the squared error of the learned baseline."""
 
 
+class NoiseSettings(Settings):
+    """For the task reconstruct: the source is the target with this done to it."""
+
+    drop: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the tokens that are left out."""
+    mask: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the tokens that become <unk>."""
+    shuffle: int = Field(default=0, ge=0)
+    """Tokens move by fewer places than this; 0 and 1 leave them where they are."""
+
+
 class TrainingSettings(Settings):
     """How long, in what pieces, by which rule, and what is watched."""
 
@@ -107,6 +118,13 @@ class TrainingSettings(Settings):
     """Of products: bfloat16 where the device multiplies it faster, with weights and sums in float32."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """torch.compile: takes a minute to begin with and is faster afterwards; auto weighs the one against the other."""
+    graphs: Literal["auto", "yes", "no"] = "auto"
+    """CUDA graphs: a whole step becomes one launch, one graph for each shape of batch (see batches.shapes)."""
+    temperature: float = Field(default=1.0, ge=1)
+    """With several sources (or directions) of n_i examples each, an epoch holds them by n_i^(1 / temperature): above
+    1 the small ones come more often than they are, and the large ones less."""
+    noise: NoiseSettings = NoiseSettings()
+    """What is done to the source of the task reconstruct, anew at every pass."""
     evaluate_every: float = Field(default=1.0, gt=0)
     """In epochs; the development set is decoded and scored."""
     evaluate_at_most: int = Field(default=1000, ge=1)
@@ -121,6 +139,8 @@ class TrainingSettings(Settings):
     """Stop after so many losses in a row that are not finite; each is skipped and counted."""
     samples: int = Field(default=3, ge=0)
     """Outputs shown at each evaluation."""
+    tell_every: float = Field(default=1.0, gt=0)
+    """Seconds between readings of the loss, which go to metrics.jsonl; a GPU is not made to wait in between."""
     tensorboard: bool = False
     """Write every figure for TensorBoard as well, which must be installed."""
     shard_optimizer: bool = False
