@@ -44,11 +44,12 @@ def text_score(
 
 def metric_of(name: Text, *, lowercase: bool, tokenize: str | None) -> Any:
     """sacreBLEU's metric of that name."""
-    from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
 
     if name == "bleu":
-        options = {} if tokenize is None else {"tokenize": tokenize}
-        return BLEU(lowercase=lowercase, **options)
+        return BLEU(lowercase=lowercase, tokenize=tokenize)
     return CHRF(lowercase=lowercase) if name == "chrf" else TER(case_sensitive=not lowercase)
 
 
