@@ -158,7 +158,9 @@ class Reach:
         low = high = float(line.value[cell].detach())
         if not math.isfinite(low):
             return low, high
-        gradients = torch.autograd.grad(line.value[cell], [*line.leaves.values()], retain_graph=True, allow_unused=True)
+        leaves = [*line.leaves.values()]
+        gradients: tuple[Tensor | None, ...]  # None where the value does not hang on a leaf
+        gradients = torch.autograd.grad(line.value[cell], leaves, retain_graph=True, allow_unused=True)
         for (name, leaf), gradient in zip(line.leaves.items(), gradients, strict=True):
             if gradient is None:
                 continue
