@@ -10,6 +10,7 @@ from regard.models.contract import Encoder, Model
 from regard.models.input_settings import ImageSettings, InputSettings, RowSettings, WordSettings
 from regard.models.network_settings import TASKS, Network, Settled, Task, network_settings
 from regard.models.outputs import EncoderLabeller, EncoderTagger
+from regard.models.rnn.decoder import Recurrent
 from regard.models.rnn.encoder import RecurrentEncoder
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
@@ -61,7 +62,7 @@ def _transformer(network: TransformerSettings, sizes: Sizes, task: str) -> Model
 def _recurrent(network: RecurrentSettings, sizes: Sizes, task: str) -> Model:
     if task in ONE_ANSWER:
         return _over(RecurrentEncoder(network.encoder, sizes), network, sizes, task)
-    raise ValueError(f"kind: recurrent networks do not {task} yet")
+    return Recurrent(network, sizes, alone=task == "language_model")
 
 
 def _over(encoder: Encoder, network: Any, sizes: Sizes, task: str) -> Model:

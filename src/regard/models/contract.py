@@ -53,6 +53,26 @@ class Step(NamedTuple):
     """[R, L, H, S]: where each layer and head looked, if it was asked for and there is any."""
 
 
+class Choices(NamedTuple):
+    """Places chosen by chance (hard attention), as REINFORCE learns from them; [B, T] each."""
+
+    log_prob: Tensor
+    """Of the place that was chosen: a reward times this has the gradient that makes good choices likelier."""
+    entropy: Tensor
+    """Of what it was drawn from."""
+    baseline: Tensor
+    """The reward expected from here: its squared error trains the baseline, and nothing else."""
+
+
+class Taught(NamedTuple):
+    """What training sees of all time steps at once."""
+
+    logits: Tensor
+    """[B, T, V]."""
+    choices: Choices | None = None
+    """Where the model drew any."""
+
+
 class Encoded(NamedTuple):
     """A source as vectors, one for each place: what inputs and encoders give, and the plainest memory."""
 
@@ -144,6 +164,25 @@ class SequenceModel(Model, ABC):
         """Logits [B, T, V] for all steps at once: target [B, T] holds the tokens fed (the start token first),
         logits[:, t] are for the token after target[:, t]. Padding behind target_lengths changes nothing before it.
         """
+
+    def teach(
+        self,
+        source: Tensor,
+        target: Tensor,
+        lengths: Tensor | None = None,
+        target_lengths: Tensor | None = None,
+        *,
+        own: float | Tensor | None = None,
+    ) -> Taught:
+        """`forward` for training: the logits, and the choices that hard attention drew.
+
+        own: the probability with which each token after the first is not that of the target but the likeliest of the
+        step before (scheduled sampling: Bengio and others 2015); None: never. A number on the device changes from
+        step to step without compiling anew. Only recurrent decoders take it.
+        """
+        if own is not None:
+            raise ValueError(f"own: {type(self).__name__} reads the target all at once and is not fed its own words")
+        return Taught(self(source, target, lengths, target_lengths))
 
 
 class Tagger(Model, ABC):
