@@ -60,7 +60,7 @@ def _idx(source: Images, files: Files) -> Read:
         if isinstance(text, Undecodable):
             yield Bad(number, "not UTF-8", text.said, text.text, file=1)
         else:
-            yield Example(number, (_channels(image, source.channels), text))
+            yield Example(number, (with_channels(image, source.channels), text))
 
 
 def _rest(more: Iterator[Any], first: object) -> int:
@@ -91,7 +91,7 @@ def idx(file: Opened, name: str) -> Iterator[NDArray[np.uint8]]:
         yield np.frombuffer(data, np.uint8).reshape(sizes[1:])
 
 
-def _channels(pixels: Pixels, channels: int) -> Pixels:
+def with_channels(pixels: Pixels, channels: int) -> Pixels:
     """[height, width] or with channels → [height, width, channels]; grey repeated, colours weighed by brightness."""
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     if pixels.shape[2] == channels:
@@ -115,7 +115,7 @@ def _folder(source: Images, files: Files) -> Read:
         if not tab:
             yield Bad(number, WRONG, "no tab; expected the name of an image, a tab and its text", line, file=1)
             continue
-        pixels = _png(files.paths[0] / name, source.channels)
+        pixels = pixels_of(files.paths[0] / name, source.channels)
         if isinstance(pixels, str):
             yield Bad(number, UNUSABLE, f"{name}: {pixels}", line, file=1)
         else:
@@ -135,7 +135,7 @@ def numbered_of_second(files: Files) -> Iterator[tuple[int, str] | Bad]:
             files.told = alone.share()
 
 
-def _png(path: Path, channels: int) -> Pixels | str:
+def pixels_of(path: Path, channels: int) -> Pixels | str:
     """The pixels, or what is wrong."""
     pillow = _pillow(str(path))
     try:
