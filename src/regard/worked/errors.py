@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+LONGEST = 60
+"""Of a line that is repeated in a message."""
+
 
 class Span(NamedTuple):
     """From the first character to the one after the last, counted from 0."""
@@ -31,3 +34,14 @@ class FormulaError(ValueError):
         if not self.source:
             return self.said
         return f"in `{self.part or self.source}`, column {self.at.start + 1} of the formula: {self.said}"
+
+
+def formula_told(error: FormulaError, name: str, step: str, line: int, column: int | None, layer: str = "") -> str:
+    """`masked.yaml:9:6: step E, in `Q @ K`: …`: line and column of the file where the formula goes wrong.
+
+    `layer` is the line as written, where the step is one of a whole layer.
+    """
+    place = f"{name}:{line}" if column is None else f"{name}:{line}:{column + error.at.start}"
+    whole = f" of `{layer if len(layer) <= LONGEST else layer[: LONGEST - 1] + '…'}`" if layer else ""
+    part = f", in `{error.part}`" if error.part else ""
+    return f"{place}: step {step}{whole}{part}: {error.said}"

@@ -1,5 +1,6 @@
 """A problem file → a `Problem`, every mistake with its line, column and step."""
 
+from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from keyword import iskeyword
 from pathlib import Path
@@ -9,17 +10,17 @@ from unicodedata import normalize
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 from regard.worked.cells import read_cells
-from regard.worked.errors import FormulaError
-from regard.worked.formula import parse_formula
 from regard.worked.functions import RULES
-from regard.worked.grammar import Vocabulary
-from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_PARTS
+from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Place, Text, Tree, read_lines
-from regard.worked.problem import Claimed, Given, Problem, ProblemStep
+from regard.worked.problem import Claimed, Given, Problem
 from regard.worked.shipped import located
+from regard.worked.stepping import Lines
 
 KEYS = ("title", "about", "given", "given_rounded", "words", "axes", "steps", "claimed", "problem", "name")
-Axes = dict[str, tuple[tuple[str, ...] | None, ...]]
+Side = tuple[str, ...] | None
+Axes = dict[str, tuple[Side, ...]]
+Shapes = MappingOf[str, tuple[int, ...]]
 SIDES = ("rows", "columns")
 
 
@@ -54,16 +55,18 @@ class _Reader:
             if needed not in top.items:
                 self.refuse(top.at, f"there is no `{needed}`; a problem has a title, what is given, and its steps")
         axes: Axes = {}
-        words = self.words(top)
         given = self.given(top, axes)
         problem = Problem(
             title=title or Path(self.name).stem, given=given, steps=(), about=self.text(top, "about"),
-            words=words, path=self.name, answered_by=self.text(top, "name"),
+            words=self.words(top), path=self.name, answered_by=self.text(top, "name"),
         )  # fmt: skip
-        problem = replace(problem, axes=axes)
-        steps = self.steps(top, problem)
-        problem = replace(problem, steps=steps)
-        problem = replace(problem, axes=axes | self.axes(top, problem))
+        shapes = {name: tuple(each.value.shape) for name, each in given.items()}
+        problem = replace(problem, axes=axes | self.axes(top, problem, shapes))
+        lines = self.steps(top, problem)
+        problem = replace(problem, steps=tuple(lines.steps))
+        problem = replace(
+            problem, axes=problem.axes | self.axes(top, problem, lines.shapes() if "axes" in top.items else {})
+        )
         return replace(problem, claimed=self.claimed(top, problem))
 
     def answer(self, top: Mapping) -> Problem:
@@ -90,9 +93,10 @@ class _Reader:
         for key, tree in section.items.items():
             name = self.fit_name(key, section.keys[key])
             if isinstance(tree, Mapping):
-                axes[name] = (tuple(tree.items), None)
+                axes[name] = (tuple(tree.items),)
                 tree = List(tuple(tree.items.values()), tree.at)
             written, value = read_cells(tree, f"given {key}", self.name)
+            axes |= {name: axes[name] + (None,) * (value.ndim - 1)} if name in axes else {}
             cells += value.numel()
             if cells > MOST_CELLS_IN_ALL:
                 self.refuse(section.keys[key], f"more than {MOST_CELLS_IN_ALL} cells are given in all")
@@ -117,61 +121,63 @@ class _Reader:
             for key, tree in section.items.items()
         }
 
-    def axes(self, top: Mapping, problem: Problem) -> Axes:
-        """`axes: {X: [how, are, you], A: {rows: …, columns: …}}`."""
+    def axes(self, top: Mapping, problem: Problem, shapes: Shapes) -> Axes:
+        """`axes: {X: [how, are, you], A: {rows: …, columns: …}}`: those of `shapes`, and while there are no steps yet
+        no complaint about other names."""
         if "axes" not in top.items:
             return {}
         section = self.mapping(top.items["axes"], "`axes`")
         names = [*problem.given, *(step.name for step in problem.steps)]
         found: Axes = {}
         for key, tree in section.items.items():
-            if key not in names:
+            name = normalize("NFKC", key)
+            if name not in names and problem.steps:
                 self.refuse(section.keys[key], f"axes: {unknown('name', key, names)}")
-            if isinstance(tree, Mapping):
-                sides = self.mapping(tree, f"axes {key}", SIDES)
-                rows, columns = (self.side(sides.items.get(each), problem, f"axes {key}") for each in SIDES)
-                found[key] = (rows, columns)
-            else:
-                found[key] = (self.side(tree, problem, f"axes {key}"), None)
+            if name in shapes:
+                found[name] = self.sides(key, tree, problem, shapes[name])
         return found
 
-    def side(self, tree: Tree | None, problem: Problem, what: str) -> tuple[str, ...] | None:
+    def sides(self, key: str, tree: Tree, problem: Problem, shape: tuple[int, ...]) -> tuple[Side, ...]:
+        """Words for the rows and for the columns, as many as there are; of a row of numbers for its cells."""
+        what, own = f"axes {key}", SIDES[-len(shape) :] if shape else ()
+        given = self.mapping(tree, what, SIDES).items if isinstance(tree, Mapping) else dict.fromkeys(own[:1], tree)
+        if not shape or any(side not in own for side in given):
+            self.refuse(
+                tree.at, f"{what}: {key} is {spelled(shape)} and has no {' and '.join(given) or 'rows'} to name"
+            )
+        found: list[Side] = [None] * (len(shape) - 2)
+        for side, size in zip(own, shape[-2:], strict=True):
+            words = self.side(given.get(side), problem, what)
+            if words is not None and len(words) != size:
+                self.refuse(given[side].at, f"{what}: {len(words)} {side} are named, and {key} has {size}")
+            found.append(words)
+        return tuple(found)
+
+    def side(self, tree: Tree | None, problem: Problem, what: str) -> Side:
         if tree is None:
             return None
         if isinstance(tree, Text) and tree.text in problem.words:
             return problem.words[tree.text]
         return tuple(each.text for each in self.listed(tree, what))
 
-    def steps(self, top: Mapping, problem: Problem) -> tuple[ProblemStep, ...]:
+    def steps(self, top: Mapping, problem: Problem) -> Lines:
         section = self.mapping(top.items["steps"], "`steps`")
         if not section.items:
             self.refuse(section.at, "there are no steps")
-        known = dict.fromkeys(problem.given)
-        found: list[ProblemStep] = []
-        parts = 0
+        lines = Lines(problem, {normalize("NFKC", key) for key in section.items})
         for key, tree in section.items.items():
-            name = self.fit_name(key, section.keys[key])
-            if name in known:
+            at = section.keys[key]
+            name = self.fit_name(key, at)
+            if name in lines.known:
                 kind = "given" if name in problem.given else "an earlier step"
-                self.refuse(section.keys[key], f"step {key}: {key} is {kind} already; a step needs a name of its own")
-            for step in self.step(name, section.keys[key], tree, problem, known):
-                parts += sum(1 for _ in step.formula.root.walk())
-                if parts > MOST_PARTS:
-                    self.refuse(section.keys[key], f"more than {MOST_PARTS} names, numbers and signs in all formulas")
-                known[step.name] = None
-                found.append(step)
-        return tuple(found)
-
-    def step(self, name: str, key: Place, tree: Tree, problem: Problem, known: dict[str, None]) -> list[ProblemStep]:
-        if not isinstance(tree, Text):
-            hint = "; joining is concat(a, b)" if isinstance(tree, List) else ""
-            self.refuse(tree.at, f"step {name}: expected a formula, came {tree.kind}{hint}")
-        vocabulary = Vocabulary(problem.words, {each: sides[0] for each, sides in problem.axes.items() if sides[0]})
-        try:
-            formula = parse_formula(tree.text, known, vocabulary)
-        except FormulaError as error:
-            self.refuse_formula(error, name, tree)
-        return [ProblemStep(name, formula, tree.at.line, column=_column(tree))]
+                self.refuse(at, f"step {key}: {key} is {kind} already; a step needs a name of its own")
+            if not isinstance(tree, Text):
+                hint = "; joining is concat(a, b)" if isinstance(tree, List) else ""
+                self.refuse(tree.at, f"step {name}: expected a formula, came {tree.kind}{hint}")
+            lines.add(name, tree)
+            if lines.size > MOST_PARTS:
+                self.refuse(at, f"more than {MOST_PARTS} names, numbers and signs in all formulas")
+        return lines
 
     def claimed(self, top: Mapping, problem: Problem) -> dict[str, Claimed]:
         if "claimed" not in top.items:
@@ -222,23 +228,5 @@ class _Reader:
                 self.refuse(tree.keys[key], unknown("key", key, known))
         return tree
 
-    def refuse_formula(self, error: FormulaError, step: str, tree: Text) -> NoReturn:
-        raise Misuse(formula_told(error, self.name, step, tree.at.line, _column(tree)))
-
     def refuse(self, at: Place, said: str) -> NoReturn:
         raise Misuse(f"{self.name}:{at}: {said}")
-
-
-def formula_told(error: FormulaError, name: str, step: str, line: int, column: int | None) -> str:
-    """`masked.yaml:9:6: step E, in `Q @ K`: …`: line and column of the file where the formula goes wrong."""
-    place = f"{name}:{line}" if column is None else f"{name}:{line}:{column + error.at.start}"
-    part = f", in `{error.part}`" if error.part else ""
-    return f"{place}: step {step}{part}: {error.said}"
-
-
-def _column(tree: Text) -> int | None:
-    """Where a formula's first character stands; unknown where it runs over lines or holds escapes."""
-    if not tree.one_line:
-        return None
-    leading = len(tree.text) - len(tree.text.lstrip())
-    return tree.at.column + leading + (0 if tree.plain else 1)

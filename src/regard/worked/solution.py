@@ -8,11 +8,10 @@ from torch import Tensor
 
 from regard.support.errors import Misuse
 from regard.worked.calls import Call
-from regard.worked.errors import FormulaError
+from regard.worked.errors import FormulaError, formula_told
 from regard.worked.limits import MOST_CELLS_IN_ALL
 from regard.worked.nodes import Name, Node
 from regard.worked.problem import Problem, ProblemStep
-from regard.worked.reading import formula_told
 
 
 @dataclass(frozen=True)
@@ -25,22 +24,22 @@ class Solution:
 def solve(problem: Problem) -> Solution:
     """Work a problem; Misuse names the line, the step and the place in the formula where it cannot be done."""
     values = {name: given.value for name, given in problem.given.items()}
-    budget = _Budget()
+    budget = Budget()
     for step in problem.steps:
         values[step.name] = worked(step, values, problem.path, budget)
     return Solution(problem, values)
 
 
-def worked(step: ProblemStep, values: Mapping[str, Tensor], path: str, budget: "_Budget") -> Tensor:
+def worked(step: ProblemStep, values: Mapping[str, Tensor], path: str, budget: "Budget") -> Tensor:
     """One step's value, each of its parts checked as it is made."""
     try:
         with torch.no_grad():
             return step.formula.compute(values, budget)
     except FormulaError as error:
-        raise Misuse(formula_told(error, path, step.name, step.line, step.column)) from None
+        raise Misuse(formula_told(error, path, step.name, step.line, step.column, step.layer)) from None
 
 
-class _Budget:
+class Budget:
     """Sees every value as it is made: numbers one can count with, and not too many of them."""
 
     def __init__(self) -> None:
