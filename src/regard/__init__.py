@@ -10,6 +10,7 @@ from regard.version import __version__
 
 if TYPE_CHECKING:
     from regard.attention import Details, attend, weigh
+    from regard.pipeline.model import load
     from regard.tracing import label, trace
 
 # Where each public name lives. Adding one here (and above, for type checkers) makes it public.
@@ -17,11 +18,12 @@ _HOMES = {
     "Details": "regard.attention",
     "attend": "regard.attention",
     "label": "regard.tracing",
+    "load": "regard.pipeline.model",
     "trace": "regard.tracing",
     "weigh": "regard.attention",
 }
 
-__all__ = ["Details", "__version__", "attend", "label", "trace", "weigh"]
+__all__ = ["Details", "__version__", "attend", "label", "load", "trace", "weigh"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,57 @@
+"""What several commands do before their work: find the model, set the threads."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.support.errors import Misuse
+
+if TYPE_CHECKING:
+    from regard.pipeline.model import Pipeline
+
+Model = Annotated[str | None, typer.Option("--model", "-m", help="The model's folder.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads of the CPU; all cores otherwise.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def opened(model: str | None, device: str = "cpu", threads: int | None = None) -> "Pipeline":
+    """The model that was named, or the one that comes with the package."""
+    if model is None:
+        raise Misuse("name a model's folder with --model FOLDER")
+    import torch
+
+    from regard.pipeline.model import load
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return load(model, _known(device))
+
+
+def _known(device: str) -> str:
+    import torch
+
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise Misuse(f"--device {device}: expected cpu, cuda, cuda:1 or mps") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise Misuse(f"--device {device}: this PyTorch sees no GPU")
+    return device
+
+
+def made_of(model: "Pipeline", path: Path | None, **settings: Any) -> Mapping[str, Any]:
+    """What results are made of: what was written of them can be gone on with as long as that is the same."""
+    weights = None if model.folder is None else model.folder / "weights.safetensors"
+    facts = {"model": str(model.folder and model.folder.resolve()), "weights": _stamp(weights)}
+    return facts | {"input": str(path), "size": _stamp(path), **settings}
+
+
+def _stamp(path: Path | None) -> list[int]:
+    """Size and time of a file, as JSON gives it back."""
+    if path is None or not path.is_file():
+        return []
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns]

@@ -1,0 +1,186 @@
+"""Lines in, lines out, in order: read as they come, written as they are done, and gone on with after a stop.
+
+No torch here: what makes results of lines is passed in.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Protocol, Self
+
+from regard.data.compressed import opened
+from regard.data.lines import Line, Undecodable, lines
+from regard.support.atomic import sync_folder, write_text
+from regard.support.errors import Misuse
+
+AT_ONCE = 1024
+"""Lines that are read before the first is written, where they are there: among many the lengths are alike."""
+
+
+class Reader(Protocol):
+    """Lines in groups, as many as are there, and how much of the whole that is."""
+
+    def groups(self, skip: int = 0) -> Iterator[list[Line]]:
+        """From the line behind the first `skip` on."""
+
+    def share(self) -> float | None: ...
+
+
+class FromFile:
+    """The lines of a file, compressed or not."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._share = 0.0
+
+    def groups(self, skip: int = 0) -> Iterator[list[Line]]:
+        with opened(self.path) as file:
+            group: list[Line] = []
+            for number, line in enumerate(lines(file)):
+                if number >= skip:
+                    group.append(line)
+                if len(group) == AT_ONCE:
+                    self._share = file.share()
+                    yield group
+                    group = []
+            self._share = 1.0
+            if group:
+                yield group
+
+    def share(self) -> float | None:
+        return self._share
+
+
+class FromStream:
+    """The lines of a pipe or a terminal: a group is what has come by the time it is wanted."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def groups(self, skip: int = 0) -> Iterator[list[Line]]:
+        coming: queue.Queue[Line | None] = queue.Queue(2 * AT_ONCE)
+        threading.Thread(target=self._read, args=(coming,), daemon=True).start()
+        while (line := coming.get()) is not None:
+            group = [line]
+            with suppress(queue.Empty):
+                while len(group) < AT_ONCE:
+                    if (line := coming.get(timeout=0.01)) is None:
+                        coming.put(None)
+                        break
+                    group.append(line)
+            yield group
+
+    def _read(self, coming: "queue.Queue[Line | None]") -> None:
+        for raw in self._stream:
+            plain = raw.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                coming.put(plain.decode())
+            except UnicodeDecodeError as error:
+                said = f"byte {plain[error.start]:#04x} at place {error.start + 1} is not UTF-8"
+                coming.put(Undecodable(said, plain.decode(errors="backslashreplace")))
+        coming.put(None)
+
+    def share(self) -> float | None:
+        return None
+
+
+class Given:
+    """Texts that are there."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = list(texts)
+
+    def groups(self, skip: int = 0) -> Iterator[list[Line]]:
+        yield list(self._texts[skip:])
+
+    def share(self) -> float | None:
+        return None
+
+
+class ToStream:
+    """Written and flushed at once."""
+
+    done = 0
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, texts: Iterable[str], lines: int) -> None:
+        for text in texts:
+            self._stream.write(text)
+        self._stream.flush()
+        self.done += lines
+
+
+class ToFile:
+    """A file that grows beside its name, and takes it when it is whole; after a stop it is gone on with.
+
+    `NAME.part` holds what is done, `NAME.part.json` how many lines of the input that is, and of what they were made: a
+    part that was made otherwise is begun again.
+    """
+
+    def __init__(self, path: Path, made_of: Mapping[str, Any], *, fresh: bool = False) -> None:
+        self.path = path
+        self._part = path.with_name(path.name + ".part")
+        self._note = path.with_name(path.name + ".part.json")
+        self._made_of = dict(made_of)
+        self.done, size = (0, 0) if fresh else self._found()
+        """Lines of the input whose results are there already."""
+        self._file = self._part.open("r+b" if size else "wb")
+        self._file.seek(size)
+        self._file.truncate()
+
+    def _found(self) -> tuple[int, int]:
+        try:
+            note = json.loads(self._note.read_text(encoding="utf-8"))
+            if note["made_of"] == self._made_of and self._part.stat().st_size >= note["bytes"]:
+                return int(note["lines"]), int(note["bytes"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return 0, 0
+
+    def write(self, texts: Iterable[str], lines: int) -> None:
+        for text in texts:
+            self._file.write(text.encode())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.done += lines
+        note = {"made_of": self._made_of, "lines": self.done, "bytes": self._file.tell()}
+        write_text(self._note, json.dumps(note))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._file.close()
+        if kind is None:
+            os.replace(self._part, self.path)
+            self._note.unlink(missing_ok=True)
+            sync_folder(self.path.parent)
+
+
+Writer = ToStream | ToFile
+
+
+def reader(texts: list[str], path: Path | None) -> Reader:
+    """What there is to do: the texts, else the file, else standard input."""
+    if texts and path is not None:
+        raise Misuse("give texts or --input, not both")
+    if texts:
+        return Given(texts)
+    return FromStream(sys.stdin.buffer) if path is None or str(path) == "-" else FromFile(path)
+
+
+@contextmanager
+def writer(path: Path | None, made_of: Mapping[str, Any], *, fresh: bool = False) -> Iterator[Writer]:
+    """Where results go: the file, else standard output."""
+    if path is None:
+        yield ToStream(sys.stdout)
+        return
+    with ToFile(path, made_of, fresh=fresh) as file:
+        yield file

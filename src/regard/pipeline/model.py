@@ -1,0 +1,179 @@
+"""`load(folder)`: a model with its tokenizers.
+
+model = load("models/en-de")
+[result] = model.translate(["A black cat."], beam=5, attention=True)
+result.text, result.score, result.tokens, result.attention.of_words()
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.decoding.results import Hypothesis
+from regard.decoding.settings import SearchSettings
+from regard.models.contract import Labeller, Model, SequenceModel, Tagger
+from regard.models.folder import Loaded, load_folder
+from regard.pipeline import answering
+from regard.pipeline.hypotheses import joined_parts, result_of
+from regard.pipeline.results import Labelled, Result, Tagged
+from regard.pipeline.sources import LONGEST, Cut, Cutting, cut, target_language
+from regard.support.errors import Misuse
+from regard.text.tokenizer import Tokenizer
+
+CALLS = {
+    "translate": "translate", "reconstruct": "translate", "caption": "predict", "language_model": "predict",
+    "tag": "predict", "classify": "predict",
+}  # fmt: skip
+"""What each task is asked by."""
+
+
+def load(folder: str | Path, device: str = "cpu") -> "Pipeline":
+    """A model folder, ready to be asked. Raises Misuse with one sentence about what is missing or wrong."""
+    return Pipeline(load_folder(folder, device), Path(folder))
+
+
+class Pipeline:
+    """A model that takes text (rows, images) and gives results in the same order. It keeps nothing between calls."""
+
+    def __init__(self, loaded: Loaded, folder: Path | None = None) -> None:
+        self.model: Model = loaded.model
+        self.task = loaded.task
+        self.tokenizers = loaded.tokenizers
+        self.names = loaded.names
+        self.about: Mapping[str, Any] = loaded.about
+        self.folder = folder
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those it translates into, as far as they are told apart or known."""
+        tags = self.tokenizers["source"].languages if "source" in self.tokenizers else ()
+        only = self.about.get("target")
+        return tags or ((only,) if isinstance(only, str) else ())
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of a source that are taken at once."""
+        told = self.about.get("longest")
+        own = getattr(self.model, "longest", None)
+        return int(told if isinstance(told, int) else own if own is not None else LONGEST)
+
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        to: str | None = None,
+        settings: SearchSettings | None = None,
+        attention: bool = False,
+        cut: Cut = "long",
+        forbidden: Sequence[str] = (),
+        prefix: str = "",
+        keep_problems: bool = False,
+        **search: Any,
+    ) -> list[Result]:
+        """A result for each text, in order; an empty text gives an empty one.
+
+        `search` are fields of SearchSettings (beam=5, nbest=3, sample=True, …). forbidden: words that are not said.
+        prefix: what every result begins with. A text that is too long is cut at the ends of its sentences and put
+        together again; one that cannot be taken raises a Misuse, or with `keep_problems` has its `problem` told in its
+        result.
+        """
+        if CALLS[self.task] != "translate":
+            raise Misuse(f"this model was built to {self.task}: ask it with predict (regard predict)")
+        return self._written(texts, to, _settings(settings, search), attention, cut, forbidden, prefix, keep_problems)
+
+    def predict(
+        self,
+        inputs: str | Sequence[Any],
+        *,
+        settings: SearchSettings | None = None,
+        attention: bool = False,
+        keep_problems: bool = False,
+        **search: Any,
+    ) -> "list[Result] | list[Tagged] | list[Labelled]":
+        """What the model's task asks for: tags, a label, a caption, a text that goes on, a translation.
+
+        inputs: texts; lists of words, for tags, where the words are known; rows of numbers [length, width]; images
+        [height, width] or [height, width, channels] from 0 to 255, or the names of their files.
+        """
+        if self.task in ("translate", "reconstruct"):
+            return self.translate(inputs, settings=settings, attention=attention, keep_problems=keep_problems, **search)
+        inputs = [inputs] if isinstance(inputs, str) else list(inputs)
+        if isinstance(self.model, Tagger):
+            return answering.tagged(self, inputs, keep_problems)
+        if isinstance(self.model, Labeller):
+            return answering.labelled(self, inputs, keep_problems)
+        if self.task == "caption":
+            return answering.captioned(self, inputs, _settings(settings, search), attention, keep_problems)
+        return answering.continued(self, inputs, _settings(settings, search), keep_problems)
+
+    def tokenizer(self, side: str) -> Tokenizer:
+        """Of one side; Misuse where the folder holds none."""
+        if side not in self.tokenizers:
+            raise Misuse(f"{self.folder or 'model'}: no tokenizer of the {side} is in this model folder")
+        return self.tokenizers[side]
+
+    def sequence_model(self) -> SequenceModel:
+        """The model, where it gives sequences."""
+        if not isinstance(self.model, SequenceModel):
+            raise Misuse(f"this model was built to {self.task}; it gives no sequences")
+        return self.model
+
+    def _written(
+        self,
+        texts: str | Sequence[str],
+        to: str | None,
+        settings: SearchSettings,
+        attention: bool,
+        how: Cut,
+        forbidden: Sequence[str],
+        prefix: str,
+        keep_problems: bool,
+    ) -> list[Result]:
+        from regard.decoding.many import search_many
+
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        source, target = self.tokenizer("source"), self.tokenizer("target")
+        language = target_language(to, source.languages, self.about)
+        cuttings = [cut(text, self.longest, how, lambda some: source.encode_batch(some, language=language))
+                    for text in texts]  # fmt: skip
+        if not keep_problems:
+            _raise_first(cuttings)
+        parts = [part for cutting in cuttings for part in cutting.parts]
+        begin = target.encode(prefix, end=False) if prefix else []
+        found = search_many(
+            self.sequence_model(), [part.tokens for part in parts], settings,
+            forbidden=[target.encode(word, end=False) for word in spelled(forbidden)],
+            prefixes=[begin] * len(parts) if begin else None, want_weights=attention,
+        )  # fmt: skip
+        results = iter([self._result(part.text, part.tokens, each) for part, each in zip(parts, found, strict=True)])
+        return [_of_text(cutting, [next(results) for _ in cutting.parts]) for cutting in cuttings]
+
+    def _result(self, text: str, tokens: list[int], found: list[Hypothesis]) -> Result:
+        return result_of(text, tokens, found, self.tokenizer("source"), self.tokenizer("target"))
+
+
+def spelled(words: Sequence[str]) -> list[str]:
+    """Each word as it stands at the beginning of a text, and behind a space: tokens tell the two apart."""
+    return [spelling for word in words for spelling in (word, f" {word}")]
+
+
+def _settings(settings: SearchSettings | None, fields: Mapping[str, Any]) -> SearchSettings:
+    settings = SearchSettings() if settings is None else settings
+    if "nbest" in fields and "beam" not in fields and not fields.get("sample") and fields["nbest"] > settings.beam:
+        fields = {**fields, "beam": fields["nbest"]}
+    return settings.changed(**fields) if fields else settings
+
+
+def _raise_first(cuttings: Sequence[Cutting]) -> None:
+    for number, cutting in enumerate(cuttings, 1):
+        if cutting.problem:
+            where = f"text {number} of {len(cuttings)}: " if len(cuttings) > 1 else ""
+            raise Misuse(f"{where}{cutting.problem}")
+
+
+def _of_text(cutting: Cutting, results: list[Result]) -> Result:
+    if cutting.problem:
+        return Result(cutting.text, "", problem=cutting.problem)
+    if not results:
+        return Result(cutting.text, "")
+    return joined_parts(cutting, results) if cutting.sentences else results[0]

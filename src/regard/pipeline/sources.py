@@ -1,0 +1,82 @@
+"""From texts to what a search takes: which language was asked for, how long a text may be, where a long one is cut."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from regard.support.errors import Misuse
+from regard.support.nearest import unknown
+from regard.text.sentences import Sentence, sentences
+
+Cut = Literal["long", "always", "never"]
+"""When a text is cut at the ends of its sentences: where it is too long or has several lines, always, or never."""
+CUTS: tuple[Cut, ...] = get_args(Cut)
+LONGEST = 512
+"""The most tokens of a source where neither the model nor its folder says otherwise."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is searched at once: a text, or one sentence of it."""
+
+    text: str
+    tokens: list[int]
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """A text, in the parts that are translated one by one."""
+
+    text: str
+    parts: tuple[Part, ...]
+    sentences: tuple[Sentence, ...] = ()
+    """Where it was cut; a sentence without words has no part."""
+    problem: str = ""
+
+
+def target_language(asked: str | None, tags: Sequence[str], about: Mapping[str, Any]) -> str | None:
+    """The language whose tag goes in front of a source; None where the model has but one target."""
+    only = about.get("target")
+    if not tags:
+        if asked is not None and isinstance(only, str) and asked != only:
+            raise Misuse(f"language: this model translates into {only} and nothing else; asked for {asked!r}")
+        return None
+    if asked is None:
+        if len(tags) == 1:
+            return tags[0]
+        raise Misuse(f"language: say into which one, with to= (--to); this model knows {', '.join(sorted(tags))}")
+    if asked not in tags:
+        raise Misuse(unknown("language", asked, tags))
+    return asked
+
+
+def cut(text: str, longest: int, how: Cut, encode: Callable[[list[str]], list[list[int]]]) -> Cutting:
+    """A text as what can be searched, or with a sentence about why it cannot be."""
+    plain = text.strip()
+    if not plain:
+        return Cutting(text, ())
+    [tokens] = encode([plain]) if len(plain) <= CHARACTERS * longest else [None]
+    several_lines = len(plain.splitlines()) > 1
+    if how != "always" and tokens is not None and len(tokens) <= longest and not several_lines:
+        return Cutting(text, (Part(plain, tokens),))
+    if how == "never":
+        came = f"{len(tokens):,} tokens" if tokens is not None else f"{len(plain):,} characters"
+        return Cutting(text, (), problem=f"too long: {came}, and at most {longest:,} tokens are taken at once")
+    found = sentences(text)
+    spoken = [each.text for each in found if each.text]
+    if longer := next((each for each in spoken if len(each) > CHARACTERS * longest), None):
+        return Cutting(text, (), problem=_too_long(longer, None, longest))
+    parts = [Part(each, tokens) for each, tokens in zip(spoken, encode(spoken), strict=True)]
+    if worst := next((each for each in parts if len(each.tokens) > longest), None):
+        return Cutting(text, (), problem=_too_long(worst.text, len(worst.tokens), longest))
+    return Cutting(text, tuple(parts), tuple(found))
+
+
+CHARACTERS = 64
+"""No token stands for more characters than this on average: a longer text is too long before it is encoded."""
+
+
+def _too_long(sentence: str, tokens: int | None, longest: int) -> str:
+    length = f"{len(sentence):,} characters" if tokens is None else f"{tokens:,} tokens"
+    begins = sentence[:30] + ("…" if len(sentence) > 30 else "")
+    return f"a sentence of {length} ({begins!r}), and at most {longest:,} tokens are taken at once"
