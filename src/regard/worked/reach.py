@@ -158,12 +158,10 @@ class Reach:
         low = high = float(line.value[cell].detach())
         if not math.isfinite(low):
             return low, high
-        leaves = [*line.leaves.values()]
-        gradients: tuple[Tensor | None, ...]  # None where the value does not hang on a leaf
-        gradients = torch.autograd.grad(line.value[cell], leaves, retain_graph=True, allow_unused=True)
+        gradients = torch.autograd.grad(
+            line.value[cell], [*line.leaves.values()], retain_graph=True, materialize_grads=True
+        )
         for (name, leaf), gradient in zip(line.leaves.items(), gradients, strict=True):
-            if gradient is None:
-                continue
             slopes, base = gradient.flatten(), leaf.detach().flatten().tolist()
             for place in slopes.nonzero().flatten().tolist():
                 slope, taken = float(slopes[place]), self._taken(name, place, view)

@@ -150,7 +150,8 @@ def _misread(attempt: Attempt) -> Slip | None:
         return slip
     for value in dict.fromkeys((cell.follows, cell.true)):
         text = cell.claimed.rounded(value)
-        if _one_digit_apart(cell.claimed.text, text):
+        # Less than a unit away it is the rounding that went wrong, not the reading.
+        if abs(value - cell.claimed.value) >= cell.claimed.unit and _one_digit_apart(cell.claimed.text, text):
             return Slip(f"one digit misread: {cell.claimed.text} stands in {_spelled(cell)}, where {text} should")
     return None
 
