@@ -64,9 +64,8 @@ class _Reader:
         problem = replace(problem, axes=axes | self.axes(top, problem, shapes))
         lines = self.steps(top, problem)
         problem = replace(problem, steps=tuple(lines.steps))
-        problem = replace(
-            problem, axes=problem.axes | self.axes(top, problem, lines.shapes() if "axes" in top.items else {})
-        )
+        shapes = lines.shapes() if "axes" in top.items else {}
+        problem = replace(problem, axes={**problem.axes, **self.axes(top, problem, shapes)})
         return replace(problem, claimed=self.claimed(top, problem))
 
     def answer(self, top: Mapping) -> Problem:
