@@ -96,6 +96,14 @@ def test_rows_sum_to_1_for_scores_small_and_large(name: str, scale: float) -> No
     torch.testing.assert_close(ALL[name].weights(scores).sum(-1), torch.ones(4))
 
 
+@pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax15"])
+@pytest.mark.parametrize("blocked", [1, 2, 5, 30])
+def test_a_row_with_one_key_gives_it_1_and_the_blocked_ones_exactly_0(name: str, blocked: int) -> None:
+    for number in (0.0, 0.3, -7.25, 123.4):
+        weights = normalise.NAMED[name].weights(torch.tensor([number, *[-torch.inf] * blocked]))
+        assert weights.tolist() == [1.0, *[0.0] * blocked]
+
+
 def test_relu_gives_nothing_where_no_score_is_above_0() -> None:
     scores = (-some(3, 4).abs()).detach().requires_grad_()
     for divide in (False, True):

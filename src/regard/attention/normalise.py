@@ -112,7 +112,8 @@ class Entmax15(Normaliser):
         spread = ordered.square().cumsum(-1) - k * mean.square()
         tau = mean - ((1 - spread) / k).clamp(min=0).sqrt()
         size = (tau <= ordered).sum(-1, keepdim=True)
-        return z > tau.gather(-1, size - 1)
+        # τ >= -1, but rounded it may lie a hair under it, and what was lifted to -1 must stay at exactly 0.
+        return z > tau.gather(-1, size - 1).clamp(min=-1.0)
 
 
 @dataclass(frozen=True)
