@@ -6,6 +6,8 @@ build(TransformerSettings(width=256), Sizes(source=8000, target=8000), "translat
 from collections.abc import Callable
 from typing import Any
 
+from regard.models.baseline_settings import FixedSettings, WindowSettings
+from regard.models.baselines import Fixed, WindowEncoder
 from regard.models.contract import Encoder, Model
 from regard.models.input_settings import ImageSettings, InputSettings, RowSettings, WordSettings
 from regard.models.network_settings import TASKS, Network, Settled, Task, network_settings
@@ -38,7 +40,9 @@ def build(network: Settled, sizes: Sizes, task: str) -> Model:
 
 def as_the_data_are(network: Any, sizes: Sizes, task: str) -> Any:
     """Settings whose input, where none was chosen, is of the sort that the data are: images, rows or words."""
-    if getattr(network, "input", None) not in (None, WordSettings()):
+    if isinstance(network, FixedSettings):
+        return network.changed(encoder=as_the_data_are(network.encoder, sizes, task))
+    if network.input not in (None, WordSettings()):
         return network
     found = _input_of(sizes, task)
     return network if found is None else network.changed(input=found)
@@ -65,11 +69,23 @@ def _recurrent(network: RecurrentSettings, sizes: Sizes, task: str) -> Model:
     return Recurrent(network, sizes, alone=task == "language_model")
 
 
+def _window(network: WindowSettings, sizes: Sizes, task: str) -> Model:
+    if task not in ONE_ANSWER:
+        raise ValueError(f"kind: a window gives tags or a label, not what the task {task} needs; take 'recurrent'")
+    return _over(WindowEncoder(network, sizes), network, sizes, task)
+
+
+def _fixed(network: FixedSettings, sizes: Sizes, task: str) -> Model:
+    if task not in SEQUENCES:
+        raise ValueError(f"kind: fixed maps a source to a sequence, not what the task {task} needs; take 'recurrent'")
+    return Fixed(network, sizes)
+
+
 def _over(encoder: Encoder, network: Any, sizes: Sizes, task: str) -> Model:
     """Tags or a label over an encoder."""
     return (EncoderTagger if task == "tag" else EncoderLabeller)(network.head, sizes, encoder)
 
 
 _MAKERS: dict[type, Callable[[Any, Sizes, str], Model]] = {
-    TransformerSettings: _transformer, RecurrentSettings: _recurrent,
+    TransformerSettings: _transformer, RecurrentSettings: _recurrent, WindowSettings: _window, FixedSettings: _fixed,
 }  # fmt: skip

@@ -144,7 +144,10 @@ class Output(nn.Module):
         nearest: bool = False,
     ) -> None:
         super().__init__()
-        self.vectors = nn.Embedding(vocabulary, width) if tied is None else tied
+        if tied is None:
+            tied = nn.Embedding(vocabulary, width)
+            nn.init.normal_(tied.weight, std=width**-0.5)  # so that a first guess is not a sure one
+        self.vectors = tied
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
         self.nearest = nearest
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Discriminator, Tag
 
 from regard.config import settings_from
+from regard.models.baseline_settings import FixedSettings, WindowSettings
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.transformer_settings import TransformerSettings
 from regard.support.errors import Misuse
@@ -16,8 +17,11 @@ Task = Literal["translate", "tag", "classify", "caption", "language_model", "rec
 that goes on, the source said again."""
 TASKS: tuple[Task, ...] = get_args(Task)
 
-Settled = TransformerSettings | RecurrentSettings
-KINDS: dict[str, type[Settled]] = {"transformer": TransformerSettings, "recurrent": RecurrentSettings}
+Settled = TransformerSettings | RecurrentSettings | WindowSettings | FixedSettings
+KINDS: dict[str, type[Settled]] = {
+    "transformer": TransformerSettings, "recurrent": RecurrentSettings, "window": WindowSettings,
+    "fixed": FixedSettings,
+}  # fmt: skip
 
 
 def _kind(given: Any) -> str:
@@ -26,7 +30,10 @@ def _kind(given: Any) -> str:
 
 
 Network = Annotated[
-    Annotated[TransformerSettings, Tag("transformer")] | Annotated[RecurrentSettings, Tag("recurrent")],
+    Annotated[TransformerSettings, Tag("transformer")]
+    | Annotated[RecurrentSettings, Tag("recurrent")]
+    | Annotated[WindowSettings, Tag("window")]
+    | Annotated[FixedSettings, Tag("fixed")],
     Discriminator(_kind),
 ]
 """One of them; a Transformer where no kind is said."""

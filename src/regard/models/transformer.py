@@ -5,13 +5,14 @@ Shape letters: B sentences, S source places, T target places, R rows of hypothes
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention import Cache, Mask, masks, positions, settle
+from regard.attention import Cache, Mask, MultiHead, masks, positions, settle
+from regard.models.chance import in_training_and_after
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.inputs import make_input
 from regard.models.layers import Block, Output, Source, norm
@@ -35,6 +36,7 @@ class Stack(nn.Module):
         )
         self.norm = norm(settings) if settings.ends_with_norm and layers else None
         self.dropout = settings.dropout
+        self.normalisers = in_training_and_after(settings.normalise)
         initialise(self)
 
     def forward(
@@ -57,6 +59,14 @@ class Stack(nn.Module):
             weights.append(through.weights)
         x = x if self.norm is None else self.norm(x)
         return Climbed(x, tuple(grown), [each for each in weights if each is not None])
+
+    def train(self, mode: bool = True) -> Self:
+        """What is left to chance in training is settled afterwards."""
+        super().train(mode)
+        for part in self.modules():
+            if isinstance(part, MultiHead):
+                part.normalise = self.normalisers[0 if mode else 1]
+        return self
 
 
 class Climbed(NamedTuple):

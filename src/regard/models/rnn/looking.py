@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from regard.attention import Details, Mask, Normaliser, Score, attend, masks, normalise, scores, settle
 from regard.attention.local import local_m, local_p
+from regard.models.chance import in_training_and_after
 from regard.models.contract import Choices
 from regard.models.rnn.memory import Remembered
 from regard.models.rnn_settings import AttentionSettings
@@ -167,10 +168,7 @@ def _normalisers(settings: AttentionSettings) -> tuple[Normaliser, Normaliser]:
     }
     if settings.hard != "none":
         return hard[settings.hard], normalise.top1
-    if settings.normalise == "gumbel":
-        return normalise.gumbel(temperature=settings.temperature), normalise.softmax
-    own = normalise.named(settings.normalise)
-    return own, normalise.top1 if settings.normalise == "sample" else own
+    return in_training_and_after(settings.normalise, settings.temperature)
 
 
 def _named(place: int | None) -> AbstractContextManager[None]:
