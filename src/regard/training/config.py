@@ -25,7 +25,7 @@ COLUMNS: dict[str, tuple[set[str], ...]] = {
     "tag": ({"source", "tags"},),
     "classify": ({"source", "label"},),
     "language_model": ({"target"},),
-    "reconstruct": ({"target"}, {"source", "target"}),
+    "reconstruct": ({"target"},),
 }
 """The columns of the data that each task can work with."""
 SEQUENCES = ("translate", "caption", "language_model", "reconstruct")

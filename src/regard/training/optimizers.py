@@ -34,9 +34,21 @@ def _plain(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> O
     ]
     groups = [group for group in groups if group["params"]]
     if settings.name == "sgd":
-        return torch.optim.SGD(groups, lr=settings.highest, momentum=settings.momentum)
+        return torch.optim.SGD(groups, lr=settings.highest, momentum=settings.momentum, fused=True)
     kind = torch.optim.AdamW if settings.name == "adamw" else torch.optim.Adam
     return kind(groups, lr=settings.highest, betas=settings.betas, eps=settings.epsilon, fused=True)
+
+
+def for_graphs(optimizers: Iterable[Optimizer], device: torch.device) -> None:
+    """Rates and counts of steps as numbers on the GPU, where a captured step can read what they have become."""
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["capturable"] = True
+            group.setdefault("highest", group["lr"])
+            group["lr"] = torch.tensor(float(group["lr"]), device=device)
+        for state in optimizer.state.values():
+            if "step" in state:
+                state["step"] = state["step"].to(device)
 
 
 def set_rate(optimizers: Iterable[Optimizer], share: float) -> None:
@@ -44,4 +56,12 @@ def set_rate(optimizers: Iterable[Optimizer], share: float) -> None:
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group.setdefault("highest", group["lr"])
-            group["lr"] = group["highest"] * share
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(group["highest"] * share)
+            else:
+                group["lr"] = group["highest"] * share
+
+
+def fused(optimizers: Iterable[Optimizer]) -> bool:
+    """Whether all of them can leave a step out, or shorten it, by numbers that stay on the device."""
+    return all(group.get("fused") for optimizer in optimizers for group in optimizer.param_groups)

@@ -19,6 +19,8 @@ class Schedule:
     without: int = 0
     """Evaluations since the best, for plateau."""
     falls: int = 0
+    clock_gone: float | None = None
+    """How much of the time is gone, where the clock ends the run: cosine and linear then fall by the clock."""
 
     def share(self, step: int) -> float:
         """Of the highest rate, at this step."""
@@ -45,10 +47,11 @@ class Schedule:
         self.without, self.falls = int(state["without"] or 0), int(state["falls"] or 0)
 
     def _gone(self, step: int) -> float:
-        """How much of the way from the end of the warm-up to the last step is gone."""
+        """How much of the way from the end of the warm-up to the last step is gone, or of the time."""
+        clock = self.clock_gone or 0.0
         if self.last is None or self.last <= self.settings.warmup:
-            return 0.0
-        return min(1.0, (step - self.settings.warmup) / (self.last - self.settings.warmup))
+            return clock
+        return min(1.0, max(clock, (step - self.settings.warmup) / (self.last - self.settings.warmup)))
 
 
 def _inverse_root(schedule: Schedule, step: int) -> float:

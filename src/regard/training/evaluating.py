@@ -1,0 +1,153 @@
+"""How good the model is now, on the development set: loss, then outputs and their scores, together and by pair of
+languages.
+
+Examples with one source in one pair of languages are one, with several references: a sentence has several translations.
+References are the texts as they stood.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data.batch_settings import BatchSettings
+from regard.data.batches import Batches
+from regard.data.collating import Batch
+from regard.data.shards import ShardSet
+from regard.decoding.settings import SearchSettings
+from regard.evaluation import scores as scoring
+from regard.evaluation.evaluating import Sample, chosen, evaluate
+from regard.evaluation.scores import Score
+from regard.models.contract import Model, SequenceModel
+from regard.training.config import Config
+from regard.training.corpus import Corpus, groups_of
+from regard.training.feeding import feed
+from regard.training.objective import told
+from regard.training.views import View
+
+
+@dataclass(frozen=True)
+class Found:
+    """One evaluation."""
+
+    loss: float
+    """Mean cross-entropy a word (tag, label), in nats, without smoothing."""
+    scores: dict[str, Score]
+    """By the names that `evaluation.best` knows."""
+    by_pair: dict[str, dict[str, Score]] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """All of it as plain numbers."""
+        plain = {"loss": self.loss, "perplexity": math.exp(min(self.loss, 700.0))}
+        plain |= {name: score.value for name, score in self.scores.items()}
+        for pair, scores in self.by_pair.items():
+            plain |= {f"{pair}: {name}": score.value for name, score in scores.items()}
+        return plain
+
+    def rank(self, decides: str) -> list[float]:
+        """The more the better: the score that decides, and for equals the loss."""
+        if decides == "loss":
+            return [-self.loss]
+        score = self.scores[decides]
+        return [score.value if score.higher_is_better else -score.value, -self.loss]
+
+
+class Evaluator:
+    """The development set, and the same part of it each time."""
+
+    def __init__(self, config: Config, corpus: Corpus, device: torch.device, bfloat16: bool) -> None:
+        assert corpus.dev is not None
+        self.config, self.tokenizers, self.device, self.bfloat16 = config, corpus.tokenizers, device, bfloat16
+        pairs = groups_of(corpus.dev) if corpus.pairs else np.zeros(len(corpus.dev), np.int64)
+        several = _together(corpus.dev, pairs)
+        kept = [several[place] for place in chosen(len(several), config.training.evaluate_at_most)]
+        rows = np.concatenate([np.array(each, np.int64) for each in kept])
+        self.examples = View(corpus.dev, rows)
+        self.firsts = View(corpus.dev, np.array([each[0] for each in kept], np.int64))
+        self.pairs, self.names = pairs[self.firsts.index], corpus.pairs
+        self.references = [list(dict.fromkeys(_right(corpus.dev_texts[row]) for row in each)) for each in kept]
+
+    def __call__(self, model: Model, search: SearchSettings, done: Callable[[int], None] | None = None) -> Found:
+        """Score the model as it stands."""
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
+                loss = self.loss(model)
+                if self.config.task == "language_model":
+                    return Found(loss, {})
+                return self._scored(model, loss, search, done)
+        finally:
+            model.train(was_training)
+
+    def loss(self, model: Model) -> float:
+        """Mean cross-entropy over all examples; the sum is fetched from the device once."""
+        start = model.start_token if isinstance(model, SequenceModel) else 0
+        total, places = torch.zeros((), dtype=torch.float64, device=self.device), 0
+        for batch in self._batches():
+            loss, _ = told(model, feed(batch, start, self.device))
+            total += loss
+            places += batch.tokens
+        return float(total) / max(places, 1)
+
+    def _batches(self) -> Iterator[Batch]:
+        settings = self.config.batches
+        places = max(
+            int(self.examples.lengths(each).max()) for each in ("source", "target") if each in self.examples.columns
+        )
+        wider = self.config.evaluation.tokens or 2 * settings.tokens
+        free = BatchSettings(tokens=max(wider, 2 * places), count=settings.count, ahead=0)
+        yield from Batches(self.examples, free, shuffle=False)
+
+    def _scored(self, model: Model, loss: float, search: SearchSettings, done: Callable[[int], None] | None) -> Found:
+        found = evaluate(
+            model, self.firsts, self.tokenizers, search=search, samples=self.config.training.samples, done=done
+        )
+        by_pair = {}
+        for number, name in enumerate(self.names):
+            if rows := np.flatnonzero(self.pairs == number).tolist():
+                by_pair[name] = self._scores([found.outputs[r] for r in rows], [self.references[r] for r in rows])
+        return Found(loss, self._scores(found.outputs, self.references), by_pair, found.samples)
+
+    def _scores(self, outputs: Sequence[Any], references: Sequence[Sequence[Any]]) -> dict[str, Score]:
+        own = self.config.evaluation
+        if self.config.task == "tag":
+            said = [tag for tags in outputs for tag in tags]
+            true = [tag for (tags,) in references for tag in tags]
+            spans = Score("F1 (spans)", scoring.span_f1(outputs, [tags for (tags,) in references]).f1)
+            return {"accuracy": scoring.accuracy(said, true), "f1": scoring.macro_f1(said, true), "span_f1": spans}
+        if self.config.task == "classify":
+            true = [label for (label,) in references]
+            return {"accuracy": scoring.accuracy(outputs, true), "f1": scoring.macro_f1(outputs, true)}
+        wrong = scoring.whole_error_rate(outputs, references)
+        return {
+            "bleu": scoring.text_score("bleu", outputs, references, lowercase=own.lowercase, tokenize=own.tokenize),
+            "chrf": scoring.text_score("chrf", outputs, references, lowercase=own.lowercase),
+            "exact": Score("exact", 1 - wrong.value),
+            "error_rate": scoring.error_rate(
+                [each.split() for each in outputs], [[one.split() for one in several] for several in references]
+            ),
+        }
+
+
+def _together(examples: ShardSet, pairs: NDArray[np.int64]) -> list[list[int]]:
+    """The examples that are one: those of a pair of languages with the same source, in the order of the first."""
+    found: dict[tuple[int, bytes], list[int]] = {}
+    alone = "source" not in examples.columns or "target" not in examples.columns
+    for row in range(len(examples)):
+        key = (row, b"") if alone else (int(pairs[row]), examples.tokens("source", row).tobytes())
+        found.setdefault(key, []).append(row)
+    return list(found.values())
+
+
+def _right(text: dict[str, Any]) -> Any:
+    """What should come out of an example, as it stood."""
+    if "tags" in text:
+        return tuple(text["tags"])
+    return text["label"] if "label" in text else text["target"]
