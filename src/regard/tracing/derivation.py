@@ -7,7 +7,7 @@ person would write down, and each of these has the primitives between it and the
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from regard.support.nearest import unknown
 from regard.tracing.cell import Cell, Frame
 from regard.tracing.index import Flat, Move
 from regard.tracing.step import Axes, Step, flat_array
+
+if TYPE_CHECKING:
+    from regard.tracing.render.selecting import Only
 
 GIVEN = ("given", "parameter", "constant", "random")
 
@@ -131,6 +134,26 @@ class Derivation:
             here = owners == position
             array[here] = part[indices[here]]
         return array
+
+    def text(
+        self, digits: int = 4, only: "Only" = None, width: int | None = None, color: bool | None = None
+    ) -> str:
+        """As lines for a terminal: every step, or `only` some (`"A, O[0]"`), with 2 to 6 significant digits."""
+        from regard.tracing.render.text import text
+
+        return text(self, digits, only, width, color)
+
+    def markdown(self, digits: int = 4, only: "Only" = None) -> str:
+        """As Markdown, with a table a step."""
+        from regard.tracing.render.markdown import markdown
+
+        return markdown(self, digits, only)
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, as what its name ends in."""
+        from regard.tracing.render.saving import save
+
+        save(self, path)
 
     def to_json(self, *, largest: int | None = None, packed: bool | None = None) -> str:
         """As JSON (docs/derivation.schema.json): every value once, and a rule for each step.

@@ -1,16 +1,17 @@
 """An expression as a line of text or of LaTeX. The numbers are the recorded ones; nothing is worked out from them.
 
-Levels tell where parentheses are needed: 1 a sum, 2 a product, 3 a power, 4 anything that stands alone.
+Levels tell where parentheses are needed: 1 a sum, 2 a product, 3 a power, 4 anything that stands alone, 5 the
+words in place of terms that are left out.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from regard.tracing.cell import Cell, Expression
-from regard.tracing.render.exact import exactly
+from regard.tracing.render.exact import exactly, handed_on
 from regard.tracing.render.numbers import checked_digits, shown
 
-SUM, PRODUCT, POWER, ALONE = 1, 2, 3, 4
+SUM, PRODUCT, POWER, ALONE, LEFT_OUT = 1, 2, 3, 4, 5
 
 
 class Part(NamedTuple):
@@ -24,6 +25,7 @@ class Notation:
     """How formulas are written as plain text. Its methods are what another notation writes otherwise."""
 
     dot = "·"
+    about = "≈"
     omitted = "… ({count} more)"
 
     def number(self, text: str) -> Part:
@@ -44,7 +46,7 @@ class Notation:
         return Part(f"{name}({', '.join(each.text for each in arguments)})", ALONE)
 
     def root(self, a: Part) -> Part:
-        return Part(f"√({a.text})", ALONE)
+        return Part(f"√{a.text}" if a.level >= ALONE and "[" not in a.text else f"√({a.text})", ALONE)
 
     def chosen(self, condition: Part, yes: Part, no: Part) -> Part:
         return Part(f"{yes.text} if {condition.text} else {no.text}", 0)
@@ -159,7 +161,7 @@ class Writer:
         terms, most = a.terms, self.terms
         if most is None or len(terms) <= most + 1:
             return [self.write(term) for term in terms]
-        left = Part(self.to.omitted.format(count=len(terms) - most), ALONE)
+        left = Part(self.to.omitted.format(count=len(terms) - most), LEFT_OUT)
         return [*(self.write(terms[k]) for k in range(most)), left]
 
     def _over(self, a: Expression) -> Part:
@@ -172,12 +174,13 @@ class Writer:
         return self.to.call(OVER_NAMES.get((a.name, a.number), a.name), parts)
 
     def _softmax(self, a: Expression) -> Part:
-        rows = [Part(each.text, each.level) if "more)" in each.text else self._exp(each) for each in self._terms(a)]
-        return self.to.quotient(self._exp(self.write(a.of[0])), self.to.sum(rows))
+        return self.to.quotient(self._exp(self.write(a.of[0])), self._exponentials(a))
 
     def _log_softmax(self, a: Expression) -> Part:
-        rows = [each if "more)" in each.text else self._exp(each) for each in self._terms(a)]
-        return self.to.difference(self.write(a.of[0]), self.to.call("log", [self.to.sum(rows)]))
+        return self.to.difference(self.write(a.of[0]), self.to.call("log", [self._exponentials(a)]))
+
+    def _exponentials(self, a: Expression) -> Part:
+        return self.to.sum([each if each.level == LEFT_OUT else self._exp(each) for each in self._terms(a)])
 
 
 OVER_NAMES: dict[tuple[str, object], str] = {("variance", 0): "var", ("variance", 1): "var₁", ("norm", 2): "norm"}
@@ -207,4 +210,5 @@ def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation 
     if a.step is not None:
         return f"{left} = {to.name(a.step.name, a.index).text}"
     true = value.exact is not None and exactly(a, digits) == value.exact
-    return f"{left} {'=' if true else to.words('≈')} {writer.write(a).text}"
+    true = true or ((passed := handed_on(a)) is not None and passed.value == cell.value)
+    return f"{left} {'=' if true else to.about} {writer.write(a).text}"

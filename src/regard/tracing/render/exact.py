@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
+from typing import Any
 
 from regard.tracing.cell import Expression
 from regard.tracing.render.numbers import shown
@@ -24,11 +25,34 @@ def exactly(expression: Expression, digits: int) -> Exact | None:
         return None
 
 
+def handed_on(a: Expression) -> Expression | None:
+    """The cell whose number an expression hands on unchanged, as a choice or a maximum does; None where it does not."""
+    if a.form == "cell":
+        return a
+    if a.form == "choose" and a.of[0].value is not None:
+        return handed_on(a.of[1] if a.of[0].value else a.of[2])
+    if a.form == "function" and a.name in ("relu", "maximum", "minimum"):
+        return _extreme(list(a.of), max if a.name != "minimum" else min, 0.0 if a.name == "relu" else None)
+    if a.form == "over" and a.name in ("max", "min"):
+        return _extreme(list(a.terms), max if a.name == "max" else min)
+    return None
+
+
+def _extreme(parts: list[Expression], most: Callable[..., Any], floor: float | None = None) -> Expression | None:
+    """The largest or smallest of some cells, unless it is below the floor."""
+    found = [handed_on(part) for part in parts]
+    numbers = [each.value for each in found if each is not None and each.value is not None]
+    if len(numbers) < len(parts) or any(isinstance(each, complex) or each != each for each in numbers):
+        return None
+    best = most(numbers)
+    return None if floor is not None and best < floor else found[numbers.index(best)]
+
+
 def _value(a: Expression, digits: int) -> Exact:
     if a.form in ("cell", "number"):
         return _written(a, digits)
     if a.form == "softmax":
-        return _softmax(a, digits)
+        return _softmax(a)
     if a.form == "choose":
         condition, yes, no = a.of
         return _value(yes if _value(condition, digits) else no, digits)
@@ -116,8 +140,6 @@ def _function(name: str, parts: Sequence[Exact]) -> Exact:
     raise _Rounded
 
 
-_AT_ZERO: dict[str, float] = {"exp": 1, "tanh": 0, "sin": 0, "cos": 1, "sigmoid": 0.5, "sqrt": 0, "gelu": 0, "silu": 0}
-
 _EASY: dict[str, Callable[[Exact], Exact]] = {
     "abs": lambda a: max(a, -a),
     "square": lambda a: a * a,
@@ -142,12 +164,10 @@ def _over(a: Expression, terms: Sequence[Exact]) -> Exact:
     raise _Rounded
 
 
-def _softmax(a: Expression, digits: int) -> Exact:
+def _softmax(a: Expression) -> Exact:
     """0 where the cell is blocked, 1 where it is alone; all other weights are written rounded."""
-    own = _written(a.of[0], digits) if a.of[0].form in ("cell", "number") else _value(a.of[0], digits)
-    if own == -math.inf:
+    if a.of[0].value == -math.inf:
         return Fraction(0)
-    open_cells = [each for each in a.terms if each.value != -math.inf]
-    if len(open_cells) == 1:
+    if sum(each.value != -math.inf for each in a.terms) == 1:
         return Fraction(1)
     raise _Rounded

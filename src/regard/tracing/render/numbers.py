@@ -28,7 +28,8 @@ def checked_digits(digits: int) -> int:
 def shown(value: Number, digits: int = 4, dtype: str = "float64") -> Shown:
     """A number with so many significant digits; short decimals in full, and without zeros at their end.
 
-    A float counts as the shortest decimal that is it in its own dtype: 0.82 in float32 is written 0.82, exactly.
+    A float counts as the shortest decimal that is it in its own dtype: 0.82 in float32 is written 0.82, exactly. Of
+    float64 the first 13 digits count: 0.1 + 0.2 is 0.3, as on paper, and not 0.3000 for the sake of 4e-17.
     """
     if isinstance(value, bool):
         return Shown(str(value), Fraction(value))
@@ -40,9 +41,10 @@ def shown(value: Number, digits: int = 4, dtype: str = "float64") -> Shown:
         return Shown("NaN", None)
     if math.isinf(value):
         return Shown("∞" if value > 0 else "-∞", value)
-    shortest = Decimal(_shortest(value, dtype))
+    whole = value.is_integer() and abs(value) < 10_000_000
+    shortest = Decimal(int(value)) if whole else Decimal(_shortest(value, dtype))
     rounded = _rounded(shortest, digits)
-    if shortest == rounded or (shortest == shortest.to_integral_value() and abs(shortest) < 10_000_000):
+    if whole or shortest == rounded:
         return Shown(_positional(shortest.normalize(), True), Fraction(shortest))
     return Shown(_positional(rounded, False), None)
 
@@ -57,7 +59,7 @@ def small(value: Number, digits: int = 4, dtype: str = "float64") -> str:
 def _shortest(value: float, dtype: str) -> str:
     if dtype == "float16":
         return str(np.float16(value))
-    return repr(value) if dtype in ("float64", "complex128") else str(np.float32(value))
+    return f"{value:.13g}" if dtype in ("float64", "complex128") else str(np.float32(value))
 
 
 def _rounded(value: Decimal, digits: int) -> Decimal:

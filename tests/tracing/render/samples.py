@@ -1,0 +1,139 @@
+"""Derivations made by hand, of any size: masked self-attention, and the shapes that are hard to show."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.tracing.derivation import Derivation
+from regard.tracing.forms import Form, Operand, Rule, cell, choose, divided, number, rounded, times, total
+from regard.tracing.index import IndexMap, Move, compressed, row_strides, whole
+from regard.tracing.step import Held, Role, Step
+
+SOFTMAX = Form("softmax", (cell(0), cell(1)))
+
+
+class Builder:
+    """Steps one after another, by name."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.values: list[Tensor] = []
+
+    def add(self, name: str, value: Tensor, role: Role = "given", **more: object) -> Step:
+        more = {"shown": True, "operation": role, "aliases": (name,), "held": Held(value), "label": name} | more
+        dtype = str(value.dtype).removeprefix("torch.")
+        operation = str(more.pop("operation"))
+        step = Step(len(self.steps), name, tuple(value.shape), dtype, role, operation, **more)  # type: ignore[arg-type]
+        self.steps.append(step)
+        self.values.append(value)
+        return step
+
+    def made(self, name: str, value: Tensor, rule: Rule | Move, of: Sequence[Step], **more: object) -> Step:
+        role: Role = "move" if isinstance(rule, Move) else "computed"
+        more = {"inputs": tuple(each.name for each in of), "sources": tuple(each.position for each in of)} | more
+        return self.add(name, value, role, making=rule, **more)
+
+    def product(self, name: str, a: Step, b: Step, **more: object) -> Step:
+        """C = A B: [n, k] and [k, m]."""
+        (_, k), (_, m) = a.shape, b.shape
+        rule = Rule(
+            total(times(cell(0), cell(1))),
+            (Operand(a.position, IndexMap((k, 0, 1))), Operand(b.position, IndexMap((0, 1, m)))),
+            (k,),
+        )
+        return self.made(
+            name, self.values[a.position] @ self.values[b.position], rule, (a, b), **({"operation": "aten.mm"} | more)
+        )
+
+    def turned(self, a: Step) -> Step:
+        """The transpose, which nobody writes down as a step."""
+        n, m = a.shape
+        move = whole(a.position, (m, n), IndexMap((1, m)))
+        return self.made(f"{a.name}.t", a.value.T, move, (a,), shown=False, held=None, operation="aten.t")
+
+    def cellwise(self, name: str, value: Tensor, body: Form, of: Sequence[Step], **more: object) -> Step:
+        same = IndexMap(row_strides(tuple(value.shape)))
+        return self.made(name, value, Rule(body, tuple(Operand(a.position, same) for a in of)), of, **more)
+
+    def softmax(self, name: str, scores: Step, **more: object) -> Step:
+        *outer, size = row_strides(scores.shape), scores.shape[-1]
+        strides = tuple(outer[0])
+        rule = Rule(
+            SOFTMAX,
+            (
+                Operand(scores.position, IndexMap((*strides, 0))),
+                Operand(scores.position, IndexMap((*strides[:-1], 0, 1))),
+            ),
+            (size,),
+        )
+        return self.made(name, torch.softmax(scores.value, -1), rule, (scores,), operation="aten._softmax", **more)
+
+    def derivation(self) -> Derivation:
+        return Derivation(self.steps, len(self.steps) - 1)
+
+
+WORDS = ("how", "are", "you", "today", "my", "dear", "friend", "of", "old", "times")
+
+
+def attention(tokens: int = 3, width: int = 3, dtype: torch.dtype = torch.float64) -> Derivation:
+    """Masked self-attention of a few tokens: X, the projections, E, M, A and O."""
+    generator, to = torch.Generator().manual_seed(5), Builder()
+    names = tuple(WORDS[k % len(WORDS)] for k in range(tokens))
+
+    def given(name: str, *shape: int, role: Role = "parameter", axes: object = ()) -> Step:
+        value = (torch.randn(*shape, generator=generator, dtype=torch.float64) * 10).round() / 10
+        return to.add(name, value.to(dtype), role, axes=axes)
+
+    def projected(name: str, a: Step, b: Step) -> Step:
+        return to.product(name, a, b, formula=f"{a.name} {b.name}", axes=(names, None))
+
+    x = given("X", tokens, width, role="given", axes=(names, None))
+    q, k, v = (projected(name, x, given(f"W_{name}", width, width)) for name in "QKV")
+    turned, both = to.turned(k), (names, names)
+    scores = to.product("q·k", q, turned, shown=False)
+    root = Form("function", (number(width),), name="sqrt")
+    e = to.cellwise(
+        "E", scores.value / math.sqrt(width), divided(cell(0), root), [scores],
+        formula="Q K^T / √d", axes=both, inputs=("Q", "K"),
+    )  # fmt: skip
+    keep = to.add(
+        "keep", torch.ones(tokens, tokens, dtype=torch.bool).tril(), "constant", shown=False, operation="tril"
+    )
+    masked = torch.where(keep.value, e.value, torch.tensor(-math.inf, dtype=dtype))
+    m = to.cellwise(
+        "M", masked, choose(cell(1), cell(0), number(-math.inf)), [e, keep], formula="mask(E, causal)",
+        axes=both, inputs=("E",),
+    )  # fmt: skip
+    a = to.softmax("A", m, formula="softmax(M)", axes=both)
+    to.product("O", a, v, formula="A V", axes=(names, None))
+    return to.derivation()
+
+
+def heads(batch: int = 2, count: int = 3, tokens: int = 4) -> Derivation:
+    """Weights of four axes."""
+    to = Builder()
+    scores = torch.randn(batch, count, tokens, tokens, generator=torch.Generator().manual_seed(1))
+    to.softmax("A", to.add("E", scores))
+    return to.derivation()
+
+
+def shapes() -> Derivation:
+    """One number, a vector, an empty matrix, every kind of number, infinities, and an opaque step."""
+    to = Builder()
+    to.add("one", torch.tensor(0.25))
+    to.add("vector", torch.tensor([1.5, -2.0, 1 / 3]))
+    to.add("empty", torch.zeros(0, 3))
+    ids = to.add("ids", torch.tensor([3, 0, -7, 2**53 + 1]))
+    to.add("truth", torch.tensor([[True, False]]))
+    half = to.add("half", torch.tensor([0.1, 65504.0, 6e-8], dtype=torch.float16))
+    to.add("brain", torch.tensor([0.1, 3e38], dtype=torch.bfloat16))
+    to.add("complex", torch.tensor([1 + 2j, -0.5j]))
+    to.add("edges", torch.tensor([math.inf, -math.inf, math.nan, 0.0, -0.0, 1e-45, 123456.78, 12345678.0, 1e20]))
+    to.add("strange", torch.ones(2), "opaque", operation="aten.fft", inputs=("half",), sources=(half.position,))
+    to.cellwise("rounded", half.value.float(), rounded(cell(0), "float32"), [half])
+    table = compressed(torch.tensor([2, -1, 0]).numpy())
+    gathered = torch.tensor([-7, 9, 3])
+    to.made("gathered", gathered, Move((whole(ids.position, (3,), table).pieces), 9.0), [ids])
+    return to.derivation()
