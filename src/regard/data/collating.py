@@ -17,7 +17,10 @@ from regard.text.specials import PAD
 NOTHING = -100
 """Stands where there is no tag or label; cross entropy leaves it out."""
 
-DTYPES = {"tokens": np.int64, "names": np.int64, "counts": np.int64, "numbers": np.float32, "image": np.float32}
+DTYPES = {"numbers": np.float32, "image": np.float32}
+"""What tensors are made of, where it is not int64."""
+BESIDE = {"words": "tags", "characters": "source"}
+"""Columns that are as long as another."""
 KEPT = ("rows", "lengths", "target_lengths")
 """What stays on the CPU whatever device a batch goes to: what is asked for its values there."""
 
@@ -29,7 +32,8 @@ class Batch:
     rows: NDArray[np.int64]
     """[examples]: their numbers in the shard set, which knows where each came from (`examples.origin(row)`)."""
     source: Tensor | None = None
-    """[B, S] tokens, [B, S, width] numbers, or [B, channels, height, S] pixels from 0 to 1."""
+    """[B, S] tokens, [B, S, 1 + characters] tokens and their spelling, [B, S, width] numbers, or
+    [B, channels, height, S] pixels from 0 to 1."""
     lengths: Tensor | None = None
     """[B]: places of each source, on the CPU."""
     target: Tensor | None = None
@@ -79,18 +83,22 @@ def collate(examples: ShardSet, rows: NDArray[np.int64], shape: tuple[int, ...] 
     places = dict(zip(sides(examples), shape[1:], strict=True)) if shape else {}
     made: dict[str, Tensor] = {}
     for name, column in examples.columns.items():
+        if name == "pair":
+            continue
         values, offsets = examples.gather(name, rows)
         lengths = np.zeros(count, np.int64)
         lengths[: len(rows)] = np.diff(offsets)
         if name == "label":
             made["label"] = torch.from_numpy(_filled(values, lengths, 1, NOTHING, np.int64)[:, 0])
             continue
-        length = places.get("tags" if name == "words" else name) or int(lengths.max(initial=1))
+        length = places.get(BESIDE.get(name, name)) or int(lengths.max(initial=1))
         fill = {"tokens": PAD, "names": NOTHING}.get(column.kind, 0)
-        block = _filled(values, lengths, max(length, 1), fill, DTYPES[column.kind])
+        block = _filled(values, lengths, max(length, 1), fill, DTYPES.get(column.kind, np.int64))
         made[name] = torch.from_numpy(_pixels(block, column.channels) if column.kind == "image" else block)
         if name in ("source", "target"):
             made["lengths" if name == "source" else "target_lengths"] = torch.from_numpy(lengths)
+    if "characters" in made:
+        made["source"] = torch.cat([made["source"].unsqueeze(-1), made.pop("characters")], -1)
     return Batch(rows=rows, **made)
 
 

@@ -62,8 +62,9 @@ class Cleaning(Settings):
     copies: Literal["keep", "drop"] = "keep"
     """Pairs whose source is equal to their target."""
 
-    held_out: Literal["keep", "drop"] = "keep"
-    """Examples that stand in dev or in a test as well; they are counted in any case."""
+    held_out: Literal["keep", "pair", "side"] = "keep"
+    """Leave out what stands in a given dev or test as well: the same pair, or whatever has a side in common with it.
+    Both are counted in any case."""
 
     normal_form: Literal["none", "NFC", "NFKC"] = "none"
     """The Unicode normal form that all text is brought to; the number of changed texts is told."""
@@ -128,6 +129,9 @@ class DataSettings(Settings):
     """About how many training examples become dev where none is given (at most a tenth of them), taken by groups
     of examples that share a side with one another, so that nothing leaks; 0 takes none."""
 
+    test_size: int = Field(default=0, ge=0)
+    """The same for a test, where none is given."""
+
     tokenizer: Annotated[
         Annotated[TokenizerSettings, Tag("settings")]
         | Annotated[str, Tag("a file")]
@@ -152,6 +156,10 @@ class DataSettings(Settings):
     skipped: str | None = None
     """A file for the lines that were left out: file, line, reason and text between tabs."""
 
+    characters: int | None = Field(default=None, ge=1, le=1000)
+    """The most bytes of a source's token that its spelling is kept of, for models that read words by their characters
+    as well; null: no spelling is kept."""
+
     max_tokens: int | None = Field(default=None, ge=1)
     """The most tokens a side of a training example may have; longer ones are left out and counted."""
 
@@ -173,6 +181,12 @@ class DataSettings(Settings):
         if self.dev is not None:
             found["dev"] = several(self.dev)
         return found | self.tests
+
+    @model_validator(mode="after")
+    def _one_test(self) -> "DataSettings":
+        if self.test_size and self.test is not None:
+            raise ValueError("test_size is for where no test is given, and there is one")
+        return self
 
     @model_validator(mode="after")
     def _names_of_folders(self) -> "DataSettings":

@@ -23,8 +23,11 @@ An example has one run of values in each column, and the runs have different len
     kind      values            dtype              of
     tokens    [length]          uint16 or uint32   a vocabulary of `size`; as Tokenizer.encode gives them: </s>
                                                    behind, the tag of a language in front; no start token
-    names     [length]          uint16 or uint32   `names`: one a word for tags, exactly one for a label
+    names     [length]          uint16 or uint32   `names`: one a word for tags, exactly one for a label and for `pair`,
+                                                   the languages of an example ("en-es") where there are several pairs
     counts    [length]          uint16             `words` beside `source`: the tokens of each word (not of </s>)
+    spelling  [length, width]   uint16             `characters` beside `source`: the bytes of each token's text + 1, and
+                                                   zeros behind them; all zeros for </s> and tags
     numbers   [length, width]   float32            time steps of a series
     image     [length, width]   uint8              columns of pixels from left to right, each [channels × height]
 
@@ -52,7 +55,7 @@ MANIFEST = "manifest.json"
 LINE_BITS = 40
 """An origin is one number: the file's number above these bits, the line below."""
 
-Kind = Literal["tokens", "names", "counts", "numbers", "image"]
+Kind = Literal["tokens", "names", "counts", "spelling", "numbers", "image"]
 Values = NDArray[Any]
 
 

@@ -15,6 +15,7 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import IO, Final
 
 import numpy as np
@@ -38,17 +39,24 @@ def dev_rows(examples: Iterable[Sequence[str]], size: int, seed: int) -> NDArray
         return hashes.dev_rows(size, seed)
 
 
-def side_hash(text: str) -> int:
-    """64 bits of a side, blind to case, to white space and to how accents are composed."""
-    plain = " ".join(unicodedata.normalize("NFC", text).casefold().split())
-    return int.from_bytes(blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def side_hash(side: str | bytes, of: str = "") -> int:
+    """64 bits of a side, blind to case, to white space and to how accents are composed.
+
+    `of` is what it is a side of, such as its language: what is the same in two languages is two.
+    """
+    if isinstance(side, str):
+        plain = " ".join(unicodedata.normalize("NFC", side).casefold().split())
+        side = plain.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(side, digest_size=8, key=of.encode()).digest(), "little")
 
 
 class SideHashes:
     """The hashes of the sides of all examples, on the disk, in a file that goes when it is closed."""
 
-    def __init__(self, folder: str | None = None) -> None:
+    def __init__(self, folder: str | Path | None = None, *, across: bool = False) -> None:
+        """`across`: equal hashes are one side in whichever column they stand (the hash says what it is a side of)."""
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 # closed by __exit__
+        self._across = across
         self._buffer = array("Q")
         self._sides = 0
         self._count = 0
@@ -73,17 +81,32 @@ class SideHashes:
         if len(self._buffer) >= BUFFER:
             self._flush()
 
+    def add_hashes(self, hashes: Hashes) -> None:
+        """[rows, sides]: examples by the hashes of their sides."""
+        self._flush()
+        self._sides = self._sides or hashes.shape[1]
+        self._file.write(np.ascontiguousarray(hashes, np.uint64).tobytes())
+        self._count += len(hashes)
+
     def dev_rows(self, size: int, seed: int) -> NDArray[np.int64]:
         """The numbers of about `size` examples to hold out; see the function of that name."""
-        if size < 0:
-            raise ValueError(f"size: expected 0 or more; got {size}")
+        return self.held_out_rows([size], seed)[0]
+
+    def held_out_rows(
+        self, sizes: Sequence[int], seed: int, kinds: Sequence[Sequence[range]] | None = None
+    ) -> list[NDArray[np.int64]]:
+        """For each size the numbers of about as many examples; no two of these sets share a side either.
+
+        `kinds`: the numbers of the examples of each kind, such as a pair of languages, which are drawn in turn.
+        """
+        if min(sizes) < 0:
+            raise ValueError(f"size: expected 0 or more; got {min(sizes)}")
         self._flush()
-        random = np.random.default_rng(seed)
         # Twice as many as are needed, for those whose group turns out to be too large.
-        drawn = random.choice(self._count, min(2 * size + 100, self._count), replace=False)
-        groups = _Groups(most=max(1, min(size, max(size // 20, 20))))
+        drawn = _drawn(kinds or [[range(self._count)]], 2 * sum(sizes) + 100, np.random.default_rng(seed))
+        groups = _Groups(most=max(1, min(max(sizes), max(max(sizes) // 20, 20))), across=self._across)
         self._grow(groups, np.sort(drawn))
-        return _chosen(groups, drawn, size)
+        return _chosen(groups, drawn, sizes)
 
     def _flush(self) -> None:
         self._buffer.tofile(self._file)
@@ -115,9 +138,10 @@ Node = tuple[int, int]
 class _Groups:
     """Groups of examples that share a side, as far as they were followed: union-find over the sides."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, across: bool = False) -> None:
         self.most = most
         """The most examples of a group; one that is larger is given up, and not followed further."""
+        self._column = (lambda side: 0) if across else (lambda side: side)
         self.node: dict[int, Node] = {}
         """One side of each example that was taken."""
         self.size: dict[Node, int] = {}
@@ -129,7 +153,7 @@ class _Groups:
         """Put examples into the groups of their sides, which so become one."""
         for row, sides in zip(rows.tolist(), hashes.tolist(), strict=True):
             if row not in self.node:
-                roots = [self._find((side, value)) for side, value in enumerate(sides)]
+                roots = [self._find((self._column(side), value)) for side, value in enumerate(sides)]
                 self.node[row] = roots[0]
                 self.size[roots[0]] += 1
                 for root in roots[1:]:
@@ -139,7 +163,8 @@ class _Groups:
         """The sides met since the last call whose groups are still worth following, sorted, for each column."""
         new = [node for node in self._new if self.alive(node)]
         self._new = []
-        return [np.array(sorted(v for c, v in new if c == side), np.uint64) for side in range(sides)]
+        columns = [self._column(side) for side in range(sides)]
+        return [np.array(sorted(v for c, v in new if c == column), np.uint64) for column in columns]
 
     def near(self, chunk: Hashes, edge: list[Hashes]) -> NDArray[np.int64]:
         """The places in a chunk of examples that have a side on the edge.
@@ -153,7 +178,8 @@ class _Groups:
             place = np.minimum(np.searchsorted(values, chunk[:, side]), len(values) - 1)
             hit = values[place] == chunk[:, side]
             often = np.bincount(place[hit], minlength=len(values))
-            few = np.array([self._few((side, int(value)), int(n)) for value, n in zip(values, often, strict=True)])
+            column = self._column(side)
+            few = np.array([self._few((column, int(value)), int(n)) for value, n in zip(values, often, strict=True)])
             found |= hit & few[place]
         return np.flatnonzero(found)
 
@@ -191,13 +217,28 @@ class _Groups:
             self.size[large] += self.size[small]
 
 
-def _chosen(groups: _Groups, drawn: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Whole groups in the order in which they were drawn, as long as they fit."""
+def _drawn(kinds: Sequence[Sequence[range]], size: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """At most `size` numbers, each once: one of each kind in turn, as long as there are some."""
+    share = -(-size // len(kinds))
+    each = []
+    for spans in kinds:
+        counts = np.array([len(span) for span in spans])
+        places = random.choice(int(counts.sum()), min(share, int(counts.sum())), replace=False)
+        span = np.searchsorted(np.cumsum(counts), places, side="right")
+        firsts = np.array([span.start for span in spans]) - np.concatenate([[0], np.cumsum(counts)[:-1]])
+        each.append(places + firsts[span])
+    turns = np.concatenate([np.arange(len(rows)) for rows in each])
+    return np.concatenate(each)[np.argsort(turns, kind="stable")].astype(np.int64)
+
+
+def _chosen(groups: _Groups, drawn: NDArray[np.int64], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Whole groups in the order in which they were drawn, each for the first set that it still fits into."""
     members: dict[Node, list[int]] = {}
     for row in groups.node:
         members.setdefault(groups.root(row), []).append(row)
-    chosen: list[int] = []
+    chosen: list[list[int]] = [[] for _ in sizes]
     for root in dict.fromkeys(groups.root(int(row)) for row in drawn):
-        if groups.alive(root) and len(chosen) + len(members[root]) <= size:
-            chosen += members[root]
-    return np.array(sorted(chosen), np.int64)
+        if groups.alive(root):
+            fits = (each for each, size in zip(chosen, sizes, strict=True) if len(each) + len(members[root]) <= size)
+            next(fits, []).extend(members[root])
+    return [np.array(sorted(each), np.int64) for each in chosen]

@@ -1,0 +1,91 @@
+"""The tokenizers of a preparation: those that are named, or new ones learned from a bounded sample of the data."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from regard.data.deciding import TRAIN, Fates, Read, chosen_evenly
+from regard.data.pieces import read_piece
+from regard.data.places import place
+from regard.data.settings import DataSettings
+from regard.data.sources import Sort
+from regard.support.errors import Misuse
+from regard.text.settings import TokenizerSettings
+from regard.text.tokenizer import Tokenizer
+
+
+def text_sides(sorts: Mapping[str, Sort]) -> list[str]:
+    """The columns that are tokens."""
+    return [name for name, sort in sorts.items() if sort in ("text", "words")]
+
+
+def given(settings: DataSettings, sorts: Mapping[str, Sort], tags: Sequence[str]) -> dict[str, Tokenizer] | None:
+    """The tokenizers that the settings name; None where they are to be trained, and nothing where there is no text."""
+    sides = text_sides(sorts)
+    named = settings.tokenizer
+    if not sides:
+        return {}
+    if isinstance(named, TokenizerSettings):
+        return None
+    files = {side: named if isinstance(named, str) else getattr(named, side) for side in sides}
+    loaded = {file: Tokenizer.load(place(file)) for file in dict.fromkeys(files.values())}
+    found = {side: loaded[file] for side, file in files.items()}
+    if tags and (missing := sorted(set(tags) - set(found["source"].languages))):
+        raise Misuse(
+            f"data.tokenizer: {files['source']} has no tag for {' and '.join(missing)}, which the targets need "
+            f"(it has {', '.join(found['source'].languages) or 'none'})"
+        )
+    return found
+
+
+def learned(
+    settings: DataSettings, sorts: Mapping[str, Sort], tags: Sequence[str], reads: Sequence[Read], fates: Fates
+) -> dict[str, Tokenizer]:
+    """Tokenizers trained on the sample: one for both sides, or one for each."""
+    wanted = settings.tokenizer
+    assert isinstance(wanted, TokenizerSettings)
+    sides = text_sides(sorts)
+    apart = [sides] if wanted.joint or len(sides) == 1 else [[side] for side in sides]
+    found: dict[str, Tokenizer] = {}
+    for group in apart:
+        spoken = tags if "source" in group else []
+        tokenizer = Tokenizer.train(sample(settings, sorts, group, reads, fates), wanted, languages=spoken)
+        found |= dict.fromkeys(group, tokenizer)
+    return found
+
+
+def sample(
+    settings: DataSettings, sorts: Mapping[str, Sort], sides: Iterable[str], reads: Sequence[Read], fates: Fates
+) -> Iterator[str]:
+    """The texts of the examples that are drawn, in the order of the data; words are texts of their own."""
+    rows = chain.from_iterable(each.tolist() for each in chosen_evenly(fates, TRAIN, settings.sample, settings.seed))
+    row = next(rows, None)
+    start = 0
+    for read in reads:
+        for number, size in enumerate(read.record.pieces):
+            places = []
+            while row is not None and row < start + size:
+                places.append(row - start)
+                row = next(rows, None)
+            start += size
+            if places:
+                yield from _texts(read.folder, number, sorts, places, sides)
+
+
+def _texts(
+    folder: Path, number: int, sorts: Mapping[str, Sort], places: list[int], sides: Iterable[str]
+) -> Iterator[str]:
+    piece = read_piece(folder, number, sorts).of(places)
+    for name in sides:
+        fields: list[Any] = piece.columns[name]
+        yield from fields if sorts[name] == "text" else chain.from_iterable(fields)
+
+
+def save(tokenizers: Mapping[str, Tokenizer], folder: Path) -> dict[str, str]:
+    """Write each once, and say which file is whose: tokenizer.json, or source.json and target.json."""
+    one = len(set(tokenizers.values())) == 1
+    files = {side: "tokenizer.json" if one else f"{side}.json" for side in tokenizers}
+    for side, file in files.items():
+        tokenizers[side].save(folder / file)
+    return files
