@@ -17,10 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.worked.known import Known, Recipe, Verdict
 from regard.worked.limits import spelled
 from regard.worked.marks import CUT, CellMark, Marks, StepMark
 from regard.worked.problem import Claimed, Given, Problem, ProblemStep
-from regard.worked.reach import Known, Reach, Recipe, Verdict
+from regard.worked.reach import Reach
 from regard.worked.slips import Attempt, named
 from regard.worked.solution import solve
 from regard.worked.tolerance import Written, written
@@ -61,7 +62,6 @@ class _Marker:
         # What follows from wrong numbers may not exist (a place that is none, the root of less than 0).
         own = _worked(recipe, known.own, true)
         known.own[name], known.kept[name] = own, _worked(recipe, known.kept, true)
-        known.carried[name] = _worked(recipe, known.carried, true)
         claimed = self.problem.claimed.get(name)
         if claimed is None:
             return StepMark(name, str(recipe), "unclaimed")
@@ -123,8 +123,6 @@ class _Marker:
         known = self.known
         standing: list[Verdict] = [cell.verdict for cell in cells]
         right = torch.tensor([each == "right" for each in standing]).reshape(value.shape)
-        wrong = torch.tensor([each == "wrong" for each in standing]).reshape(value.shape)
-        known.carried[name] = torch.where(wrong, value, known.carried[name])
         known.kept[name] = torch.where(right, value, known.true[name])
         known.own[name] = value
         known.standing[name] = standing

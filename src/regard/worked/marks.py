@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from regard.worked.reach import Verdict
+from regard.worked.known import Verdict
 from regard.worked.tolerance import Written
 
 CUT = "cut, not rounded"

@@ -1,13 +1,15 @@
 """Which values a cell can honestly have, in an answer whose numbers were rounded on the way.
 
-Somebody who works a step takes every earlier number either as it was written or as it was worked out, unrounded.
-Both are honest, so the step's cell x has not one value but an interval of them:
+Somebody who works a step takes every earlier result either as it was written or as it was worked out, unrounded.
+Both are honest. So an earlier result has not one value but several: the written one, and what its formula gives from
+each of the values that the results before it may have had. A cell x of the step in hand has an interval of
 
-    x(written) + Σ_q  J_q · [least, most]      J_q = ∂x/∂q by autograd, least and most of (taken - written) in q
+    every x that whole results, taken one way or another, give exactly, and
+    x + Σ_q  J_q · [least, most]      J_q = ∂x/∂q by autograd, least and most of (taken - base) in the cell q,
 
-summed over the cells q it was made from, each taken as written or as anything q itself could have been (to first
-order, from the written and from the unrounded numbers); and exactly, where whole matrices are taken one way or
-the other. The differences carry their signs: a number that was written in full carries nothing.
+the second about the written and about the unrounded results, with each cell q taken for itself. The differences carry
+their signs: a number that was written in full carries nothing. Where printed givens were rounded, half a unit of each
+is carried from there to x through all steps, once more to first order.
 
 There are two such intervals. In the `true` one, cells that are not right stand at their true values; in the `own`
 one they stand as they were claimed.
@@ -15,68 +17,19 @@ one they stand as they were claimed.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from regard.worked.known import Known, Recipe, Values, View
 from regard.worked.tolerance import Interval
 
-Verdict = Literal["right", "follows", "wrong", "unclaimed"]
-View = Literal["true", "own"]
-Values = Mapping[str, Tensor]
-MOST_CORNERS = 16
-
-
-class Recipe(Protocol):
-    """What can be worked out from named values: a formula, or one a slip has changed."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    def compute(self, values: Values, /) -> Tensor: ...
-
-
-class Known:
-    """All that is known of an answer while it is marked: its numbers in four ways, and how its cells stand."""
-
-    def __init__(self, given: Values, spread: Values) -> None:
-        self.true: dict[str, Tensor] = dict(given)
-        """Unrounded, from the givens."""
-        self.own: dict[str, Tensor] = dict(given)
-        """As claimed, else from the claimant's own numbers."""
-        self.kept: dict[str, Tensor] = dict(given)
-        """As claimed where that is right, else true."""
-        self.carried: dict[str, Tensor] = dict(given)
-        """From the claimant's own numbers but unrounded; as claimed where that is wrong."""
-        self.recipes: dict[str, Recipe] = {}
-        self.standing: dict[str, list[Verdict]] = {}
-        """Of the claimed steps, cell by cell."""
-        self.spread = dict(spread)
-        """Half a unit of the last digit, for givens whose digits were rounded."""
-
-    def sources(self, recipe: Recipe) -> tuple[str, ...]:
-        """The claimed steps and rounded givens from which a recipe is worked, through steps that were not claimed."""
-        found: dict[str, None] = {}
-        for name in recipe.names:
-            if name in self.standing or name in self.spread:
-                found[name] = None
-            elif name in self.recipes:
-                found.update(dict.fromkeys(self.sources(self.recipes[name])))
-        return tuple(found)
-
-    def worked(self, recipe: Recipe, sources: Values) -> Tensor:
-        """A recipe's value from those of its sources, through the steps between that were not claimed."""
-        values = dict(sources)
-
-        def find(name: str) -> Tensor:
-            if name not in values:
-                own = self.recipes.get(name)
-                values[name] = self.true[name] if own is None else own.compute({each: find(each) for each in own.names})
-            return values[name]
-
-        return recipe.compute({name: find(name) for name in recipe.names})
+MOST_WAYS = 36
+"""Of taking the sources of one step, all of which are worked; where there are more, they vary one at a time."""
+MOST_VALUES = 6
+"""Of one result that are carried on: the written one, the unrounded one, and those that reach furthest."""
 
 
 class _Line(NamedTuple):
@@ -84,6 +37,13 @@ class _Line(NamedTuple):
 
     leaves: dict[str, Tensor]
     value: Tensor
+
+    def slopes(self, cell: int) -> Iterator[tuple[str, Tensor]]:
+        """∂(one cell) / ∂(each leaf)."""
+        gradients = torch.autograd.grad(
+            self.value[cell], [*self.leaves.values()], retain_graph=True, materialize_grads=True
+        )
+        return zip(self.leaves, gradients, strict=True)
 
 
 class Reach:
@@ -93,12 +53,16 @@ class Reach:
         self.known = known
         self._cells: dict[tuple[int, int, View], Interval] = {}
         self._lines: dict[tuple[int, View], list[_Line]] = {}
-        self._corners: dict[tuple[int, View], tuple[Tensor, Tensor]] = {}
+        self._values: dict[tuple[int, View], list[Tensor]] = {}
+        self._hulls: dict[tuple[int, View], tuple[Tensor, Tensor]] = {}
+        self._taken: dict[tuple[str, View], list[Tensor]] = {}
+        self._origins: dict[tuple[int, View], _Line] = {}
         self._held: dict[int, Recipe] = {}  # so that the number of no recipe is given to another
 
     def nearby(self, recipe: Recipe, cell: int, view: View) -> Interval:
-        """The values where whole matrices are taken one way or the other: exact, quick, most of what is needed."""
-        low, high = self._corner_values(recipe, view)
+        """The values where whole results are taken one way or another: exact, quick, most of what is needed."""
+        self.values(recipe, view)
+        low, high = self._hulls[self._number(recipe), view]
         return Interval(float(low[cell]), float(high[cell]))
 
     def all(self, recipe: Recipe, cell: int, view: View) -> Interval:
@@ -109,45 +73,51 @@ class Reach:
             for line in self._worked_lines(recipe, view):
                 low, high = self._spread_of(line, cell, view)
                 interval = interval.with_(low).with_(high)
-            self._cells[key] = interval
+            self._cells[key] = self._widened(interval, recipe, cell, view)
         return self._cells[key]
+
+    def values(self, recipe: Recipe, view: View) -> list[Tensor]:
+        """What a recipe gives from all that its sources may have been taken as: first from the written ones, last
+        from the unrounded. ValueError where it gives nothing at all."""
+        key = (self._number(recipe), view)
+        if key not in self._values:
+            names = self.known.sources(recipe)
+            ways = _combined([self.taken(name, view) for name in names])
+            found = _worked([dict(zip(names, way, strict=True)) for way in ways], recipe, self.known)
+            table = torch.stack([each.flatten() for each in found])
+            low, high = (
+                table.nan_to_num(math.inf, math.inf, -math.inf),
+                table.nan_to_num(-math.inf, math.inf, -math.inf),
+            )
+            self._hulls[key] = low.amin(0), high.amax(0)
+            self._values[key] = _widest(found)
+        return self._values[key]
+
+    def taken(self, name: str, view: View) -> list[Tensor]:
+        """What an earlier result may have been taken as: first as written, last unrounded."""
+        key = (name, view)
+        if key not in self._taken:
+            known = self.known
+            written = known.kept[name] if view == "true" else known.own[name]
+            found = [written]
+            if name in known.standing:
+                # Only what is right has been worked out honestly; the rest stands where it was put.
+                fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right")
+                worked = (each.reshape(written.shape) for each in self.values(known.recipes[name], view))
+                found += [torch.where(fixed, written, each) for each in worked]
+            self._taken[key] = _widest(found)
+        return self._taken[key]
 
     def _number(self, recipe: Recipe) -> int:
         return id(self._held.setdefault(id(recipe), recipe))
-
-    def _bases(self, view: View) -> tuple[Values, Values]:
-        """As written, and unrounded."""
-        known = self.known
-        return (known.kept, known.true) if view == "true" else (known.own, known.carried)
-
-    def _corner_values(self, recipe: Recipe, view: View) -> tuple[Tensor, Tensor]:
-        key = (self._number(recipe), view)
-        if key not in self._corners:
-            found = [self.known.worked(recipe, sources).flatten() for sources in self._choices(recipe, view)]
-            low = high = found[0]
-            for each in found[1:]:
-                low, high = torch.fmin(low, each), torch.fmax(high, each)
-            self._corners[key] = (low, high)
-        return self._corners[key]
-
-    def _choices(self, recipe: Recipe, view: View) -> Iterator[Values]:
-        """Each source as written or unrounded: all the ways where they are few, else all, none and all but one."""
-        written, unrounded = self._bases(view)
-        names = self.known.sources(recipe)
-        fixed = {name: written[name] for name in names if torch.equal(written[name], unrounded[name])}
-        free = [name for name in names if name not in fixed]
-        few = 2 ** len(free) <= MOST_CORNERS
-        ways = itertools.product((0, 1), repeat=len(free)) if few else _one_apart(len(free))
-        for way in ways:
-            yield fixed | {name: (written, unrounded)[side][name] for name, side in zip(free, way, strict=True)}
 
     def _worked_lines(self, recipe: Recipe, view: View) -> list[_Line]:
         key = (self._number(recipe), view)
         if key not in self._lines:
             names = self.known.sources(recipe)
             self._lines[key] = []
-            for base in self._bases(view):
-                leaves = {name: base[name].detach().clone().requires_grad_() for name in names}
+            for end in (0, -1):
+                leaves = {name: self.taken(name, view)[end].detach().clone().requires_grad_() for name in names}
                 value = self.known.worked(recipe, leaves).flatten()
                 if value.requires_grad:
                     self._lines[key].append(_Line(leaves, value))
@@ -158,39 +128,71 @@ class Reach:
         low = high = float(line.value[cell].detach())
         if not math.isfinite(low):
             return low, high
-        gradients = torch.autograd.grad(
-            line.value[cell], [*line.leaves.values()], retain_graph=True, materialize_grads=True
-        )
-        for (name, leaf), gradient in zip(line.leaves.items(), gradients, strict=True):
-            slopes, base = gradient.flatten(), leaf.detach().flatten().tolist()
-            for place in slopes.nonzero().flatten().tolist():
-                slope, taken = float(slopes[place]), self._taken(name, place, view)
-                ends = [slope * (end - base[place]) for end in taken]
-                if all(map(math.isfinite, ends)):
-                    low, high = low + min(ends), high + max(ends)
+        for name, slopes in line.slopes(cell):
+            ends = torch.stack([*self._cells_taken(name, view)]) - line.leaves[name].detach()
+            moved = (slopes * ends).reshape(len(ends), -1).nan_to_num(0.0, 0.0, 0.0)  # what is blocked moves nothing
+            low, high = low + float(moved.amin(0).sum()), high + float(moved.amax(0).sum())
         return low, high
 
-    def _taken(self, name: str, place: int, view: View) -> Interval:
-        """What a cell of a source may have been taken as."""
-        known = self.known
-        written = float(known.own[name].flatten()[place])
-        if name in known.spread:
-            half = float(known.spread[name].flatten()[place])
-            return Interval(written - half, written + half)
-        standing = known.standing[name][place]
-        if view == "own" and standing == "wrong":
-            return Interval(written, written)
-        interval = self.all(known.recipes[name], place, view)
-        if standing == "right":
-            other = self.all(known.recipes[name], place, "true")
-            interval = interval.with_(written).with_(other.low).with_(other.high)
-        elif view == "own":
-            interval = interval.with_(written)
-        return interval
+    def _cells_taken(self, name: str, view: View) -> list[Tensor]:
+        """The same cell by cell: a right cell of an answer led astray may also have been taken from the true one."""
+        found = self.taken(name, view)
+        if view == "true" or name not in self.known.standing:
+            return found
+        right = self.known.stands(name, "right")
+        return [*found, *(torch.where(right, each, found[0]) for each in self.taken(name, "true"))]
+
+    def _widened(self, interval: Interval, recipe: Recipe, cell: int, view: View) -> Interval:
+        """By what the givens carry whose printed digits were rounded, through all steps between."""
+        half = max((self._carried(recipe, cell, each) for each in {"true", view}), default=0.0)
+        return Interval(interval.low - half, interval.high + half) if half else interval
+
+    def _carried(self, recipe: Recipe, cell: int, view: View) -> float:
+        key = (self._number(recipe), view)
+        if key not in self._origins:
+            leaves = {name: self.known.true[name].detach().clone().requires_grad_() for name in self.known.spread}
+            value = self.known.unrounded(recipe, leaves, view).flatten() if leaves else torch.zeros(0)
+            self._origins[key] = _Line(leaves, value)
+        line = self._origins[key]
+        if not line.value.requires_grad or not math.isfinite(float(line.value[cell].detach())):
+            return 0.0
+        moved = [float((slopes.abs() * self.known.spread[name]).sum()) for name, slopes in line.slopes(cell)]
+        return sum(each for each in moved if math.isfinite(each))
 
 
-def _one_apart(count: int) -> Iterator[tuple[int, ...]]:
-    yield (0,) * count
-    yield (1,) * count
-    for place in range(count):
-        yield tuple(int(each != place) for each in range(count))
+def _worked(ways: Sequence[Values], recipe: Recipe, known: Known) -> list[Tensor]:
+    """From each of the ways that can be worked at all: rounding may leave the root of less than 0."""
+    found: list[Tensor] = []
+    for number, way in enumerate(ways, start=1):
+        try:
+            found.append(known.worked(recipe, way))
+        except ValueError:
+            if number == len(ways) and not found:
+                raise
+    return found
+
+
+def _combined(lists: Sequence[list[Tensor]]) -> Iterator[tuple[Tensor, ...]]:
+    """One of each list: all the ways where they are few, else varied one at a time from all first and all last."""
+    if math.prod(len(each) for each in lists) <= MOST_WAYS:
+        yield from itertools.product(*lists)
+        return
+    for end in (0, -1):
+        base = [each[end] for each in lists]
+        others = [(*base[:at], each, *base[at + 1 :]) for at, options in enumerate(lists) for each in options[1:-1]]
+        crossed = [(*base[:at], each[-1 - end], *base[at + 1 :]) for at, each in enumerate(lists)]
+        yield from ([tuple(base), *others, *crossed] if end == 0 else [*others, *crossed, tuple(base)])
+
+
+def _widest(found: Sequence[Tensor]) -> list[Tensor]:
+    """Each value once, and of many only the first, the last and those that are least or most in the most cells."""
+    kept = [value for place, value in enumerate(found) if not any(torch.equal(value, each) for each in found[:place])]
+    if not torch.equal(kept[-1], found[-1]):
+        kept.append(found[-1])
+    if len(kept) <= MOST_VALUES:
+        return kept
+    table = torch.stack([each.flatten() for each in kept])
+    ends = torch.cat([table.argmin(0), table.argmax(0)])
+    often = torch.bincount(ends, minlength=len(kept)).argsort(descending=True, stable=True).tolist()
+    chosen = {0, len(kept) - 1, *often[: MOST_VALUES - 2]}
+    return [kept[place] for place in sorted(chosen)]

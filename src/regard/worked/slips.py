@@ -16,9 +16,10 @@ from regard.worked import changes
 from regard.worked.calls import Call
 from regard.worked.changes import Setting, changed
 from regard.worked.formula import Formula
+from regard.worked.known import Known, View
 from regard.worked.marks import CUT, CellMark
 from regard.worked.nodes import Binary, Name, Node
-from regard.worked.reach import Known, Reach, View
+from regard.worked.reach import Reach
 from regard.worked.tolerance import ROUNDING, Interval, Written
 
 MOST_FORMS = 12
@@ -57,7 +58,7 @@ class Slip(NamedTuple):
 
 def named(attempt: Attempt) -> Slip | None:
     """The slip that explains every wrong cell, where one of the usual ones does."""
-    for find in (_from_changes, _cells_swapped, _misread, _sums):
+    for find in (_from_changes, _taken_for_one, _cells_swapped, _misread, _rows_off):
         if slip := find(attempt):
             return slip
     return None
@@ -68,9 +69,10 @@ def _from_changes(attempt: Attempt) -> Slip | None:
     formulas = {name: formula.root for name, formula in attempt.formulas.items() if name != attempt.name}
     setting = Setting(formulas, set(attempt.known.true) - set(formulas) - {attempt.name})
     partial: Slip | None = None
+    forms = _forms(attempt)
     for rule in changes.RULES:
-        for form in _forms(attempt):
-            for change in changed(form, rule, setting):
+        for form, sure in forms:
+            for change in changed(form, rule, setting) if sure or len(attempt.wrong) > 1 else ():
                 found = _explained(attempt, change.to, change.said)
                 if found and found[1]:
                     return found[0]
@@ -78,18 +80,21 @@ def _from_changes(attempt: Attempt) -> Slip | None:
     return partial
 
 
-def _forms(attempt: Attempt) -> list[Node]:
-    """The formula, and the formula with earlier steps put in where somebody may have worked them in one go."""
-    forms, seen = [attempt.root], {str(attempt.root)}
-    for form in forms:
+def _forms(attempt: Attempt) -> list[tuple[Node, bool]]:
+    """The formula, and the formula with earlier steps put in where somebody may have worked them in one go.
+
+    Where those are steps of some weight, a single cell is no evidence of what happened inside of them.
+    """
+    forms, seen = [(attempt.root, True)], {str(attempt.root)}
+    for form, sure in forms:
         for name in form.names:
             formula = attempt.formulas.get(name)
-            if formula is None or not _put_in(attempt, name, formula.root):
+            if formula is None or not (_light(formula.root) or name not in attempt.known.standing):
                 continue
             longer = form.rewritten(_replacing(name, formula.root))
             if str(longer) not in seen and len(forms) < MOST_FORMS:
                 seen.add(str(longer))
-                forms.append(longer)
+                forms.append((longer, sure and _light(formula.root)))
     return forms
 
 
@@ -97,11 +102,10 @@ def _replacing(name: str, by: Node) -> Callable[[Node], Node]:
     return lambda node: by if isinstance(node, Name) and node.name == name else node
 
 
-def _put_in(attempt: Attempt, name: str, formula: Node) -> bool:
-    """A step that was not claimed, or one that only scales or masks another."""
-    light = isinstance(formula, Call) and formula.function in ("mask", "scale")
+def _light(formula: Node) -> bool:
+    """A step that only scales or masks another."""
     divides = isinstance(formula, Binary) and formula.sign == "/"
-    return light or divides or name not in attempt.known.standing
+    return divides or (isinstance(formula, Call) and formula.function in ("mask", "scale"))
 
 
 def _explained(attempt: Attempt, recipe: Node, said: str) -> tuple[Slip, bool] | None:
@@ -150,8 +154,7 @@ def _misread(attempt: Attempt) -> Slip | None:
         return slip
     for value in dict.fromkeys((cell.follows, cell.true)):
         text = cell.claimed.rounded(value)
-        # Less than a unit away it is the rounding that went wrong, not the reading.
-        if abs(value - cell.claimed.value) >= cell.claimed.unit and _one_digit_apart(cell.claimed.text, text):
+        if _one_digit_apart(cell.claimed.text, text) and not _last_decimal(cell.claimed, float(text)):
             return Slip(f"one digit misread: {cell.claimed.text} stands in {_spelled(cell)}, where {text} should")
     return None
 
@@ -161,6 +164,11 @@ def _one_digit_apart(claimed: str, right: str) -> bool:
     one, other = (text.strip().replace("−", "-").removeprefix("+").lower() for text in (claimed, right))
     apart = [(a, b) for a, b in zip(one, other, strict=False) if a != b]
     return len(one) == len(other) and len(apart) == 1 and all(each.isdigit() for pair in apart for each in pair)
+
+
+def _last_decimal(number: Written, right: float) -> bool:
+    """Off by one in the last decimal, which is more likely the rounding than the reading."""
+    return not number.whole and abs(number.value - right) < 1.5 * number.unit
 
 
 def _place_lost(attempt: Attempt, place: int) -> Slip | None:
@@ -177,11 +185,6 @@ def _place_lost(attempt: Attempt, place: int) -> Slip | None:
 
 def _shifted(number: Written, power: int) -> Written:
     return Written(number.text, number.value * 10.0**power, number.decimals - power, number.digits, number.whole)
-
-
-def _sums(attempt: Attempt) -> Slip | None:
-    """Weights that were made up, or a sum of weights that was taken for one."""
-    return _rows_off(attempt) or _taken_for_one(attempt)
 
 
 def _rows_off(attempt: Attempt) -> Slip | None:
