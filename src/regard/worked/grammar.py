@@ -133,9 +133,9 @@ class Grammar:
             parts = given.get(parameter.name, ())
             for part in parts if isinstance(parts, tuple) else (parts,):
                 placed = self.placed(part, words) if parameter.name == "word" else None
+                if placed is None and words is not None and function.name == "one_hot" and parameter.name == "n":
+                    placed = Number(float(len(words)), ast.unparse(part), at=self.span(part))
                 nodes[id(part)] = placed or self.argument(part, parameter.kind, depth)
-        if function.name == "one_hot" and words is not None:
-            nodes[id(given["n"])] = Number(float(len(words)), at=self.span(given["n"]))
         arguments = tuple(nodes[id(part)] for part in tree.args)
         named = tuple((key, nodes[id(part)]) for key, part in options.items())
         return Call(function.name, arguments, named, at=self.span(tree))
