@@ -135,9 +135,7 @@ class Derivation:
             array[here] = part[indices[here]]
         return array
 
-    def text(
-        self, digits: int = 4, only: "Only" = None, width: int | None = None, color: bool | None = None
-    ) -> str:
+    def text(self, digits: int = 4, only: "Only" = None, width: int | None = None, color: bool | None = None) -> str:
         """As lines for a terminal: every step, or `only` some (`"A, O[0]"`), with 2 to 6 significant digits."""
         from regard.tracing.render.text import text
 
@@ -148,6 +146,12 @@ class Derivation:
         from regard.tracing.render.markdown import markdown
 
         return markdown(self, digits, only)
+
+    def latex(self, digits: int = 4, only: "Only" = None, document: bool = True) -> str:
+        """As LaTeX: a plain article, or without `document` its body."""
+        from regard.tracing.render.latex import latex
+
+        return latex(self, digits, only, document)
 
     def save(self, path: str | Path) -> None:
         """Write it to a file, as what its name ends in."""

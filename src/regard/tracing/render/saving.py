@@ -9,6 +9,7 @@ from regard.tracing.derivation import Derivation
 WRITERS: dict[str, Callable[[Derivation], str]] = {
     ".json": lambda derivation: derivation.to_json(),
     ".md": lambda derivation: derivation.markdown(),
+    ".tex": lambda derivation: derivation.latex(),
     ".txt": lambda derivation: derivation.text(width=100, color=False),
 }
 
