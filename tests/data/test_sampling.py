@@ -1,14 +1,9 @@
 """Shares of an epoch by temperature."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from regard.data.batches import Batches, BatchSettings
 from regard.data.sampling import shares_of, tempered
-from regard.data.shards import Column, ShardSet
-from tests.data.sets import TOKENS, of
 
 
 def test_shares_follow_the_root_of_the_counts() -> None:
@@ -38,35 +33,3 @@ def test_seed_and_epoch_decide() -> None:
     assert tempered(groups, 2, seed=1, epoch=0).tolist() == first
     assert sorted(tempered(groups, 2, seed=1, epoch=1).tolist()) != sorted(first)
     assert sorted(tempered(groups, 2, seed=2, epoch=0).tolist()) != sorted(first)
-
-
-def _two_pairs(folder: Path) -> ShardSet:
-    columns = {"source": TOKENS, "target": TOKENS, "pair": Column("uint16", "names", 2)}
-    told = {"source": [[5, 3]] * 100, "target": [[6, 3]] * 100, "pair": [[int(n >= 80)] for n in range(100)]}
-    return of(folder, columns, told, pair=["en-de", "en-bn"])
-
-
-def test_batches_draw_pairs_by_temperature_and_go_on_exactly(tmp_path: Path) -> None:
-    examples = _two_pairs(tmp_path)
-    batches = Batches(examples, BatchSettings(tokens=20, temperature=5))
-    first = [batch.rows.tolist() for batch in batches]
-    small = sum(row >= 80 for rows in first for row in rows)
-    assert small == shares_of(np.array([80, 20]), 5)[1] == 43
-    coming = iter(batches)
-    seen = [next(coming).rows.tolist() for _ in range(3)]
-    after = Batches(examples, BatchSettings(tokens=20, temperature=5))
-    after.restore(batches.state())
-    rest = [batch.rows.tolist() for batch in after]
-    whole = Batches(examples, BatchSettings(tokens=20, temperature=5))
-    list(whole)
-    assert [batch.rows.tolist() for batch in whole] == [*seen, *rest]
-    assert batches.empty() == pytest.approx(0)
-
-
-def test_at_one_and_without_shuffling_every_example_comes_once(tmp_path: Path) -> None:
-    examples = _two_pairs(tmp_path)
-    for batches in (
-        Batches(examples, BatchSettings(tokens=20)),
-        Batches(examples, BatchSettings(tokens=20, temperature=5), shuffle=False),
-    ):
-        assert sorted(row for batch in batches for row in batch.rows.tolist()) == list(range(100))

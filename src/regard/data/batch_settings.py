@@ -25,10 +25,5 @@ class BatchSettings(Settings):
     """The most different shapes of batches, for models that are compiled for each; null: as many as come. Rows that
     no example fills are then padding."""
 
-    temperature: float = Field(default=1.0, ge=1, le=100)
-    """Where there are several pairs of languages: a pair with n examples has the share n^(1/temperature) of an epoch,
-    which is as long as ever. At 1 every example comes once; above, those of small pairs come several times and those
-    of large ones not in every epoch."""
-
     ahead: int = Field(default=2, ge=0)
     """Batches that a thread makes ready while the model works; 0 makes each when it is asked for."""

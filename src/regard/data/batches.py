@@ -9,8 +9,7 @@
     batches.restore(state)                  the same batches come as would have come
 
 Which examples make which batch follows from the lengths, the settings, the seed and the epoch alone. With several
-`ranks` each has as many batches as the others and all of them together every example once. (With a `temperature`,
-small pairs of languages come more often than that and large ones less.)
+`ranks` each has as many batches as the others and all of them together every example once.
 """
 
 import hashlib
@@ -20,12 +19,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.data.batch_settings import BatchSettings
 from regard.data.collating import NOTHING, Batch, collate, sides
 from regard.data.planning import Plan, costs, planned, shapes_of
-from regard.data.sampling import tempered
 from regard.data.shards import ShardSet
 from regard.support.errors import Misuse
 
@@ -59,7 +56,6 @@ class Batches:
         self.lengths = np.stack([examples.lengths(side) for side in sides(examples)], axis=1).astype(np.int64)
         """[N, sides]: places of each example."""
         self._all_must_fit()
-        self._pairs = self._several_pairs()
         self.shapes = shapes_of(self.lengths, self.settings)
         """[K, sides]: the bounded shapes, where the settings bound them."""
 
@@ -80,21 +76,14 @@ class Batches:
         if self._plan is None or self._plan[0] != wanted:
             self._plan = wanted, planned(
                 self.lengths, self.settings, seed=self.seed, epoch=wanted if self.shuffle else 0,
-                shuffle=self.shuffle, ranks=self.ranks, shapes=self.shapes, rows=self._rows(wanted),
+                shuffle=self.shuffle, ranks=self.ranks, shapes=self.shapes,
             )  # fmt: skip
         return self._plan[1]
 
-    def _rows(self, epoch: int) -> NDArray[np.int64] | None:
-        """The examples of an epoch, where these are not all of them."""
-        if self._pairs is None or not self.shuffle:
-            return None
-        return tempered(self._pairs, self.settings.temperature, seed=self.seed, epoch=epoch)
-
     def empty(self, epoch: int | None = None) -> float:
         """The share of the places of an epoch that hold nothing: padding, and rows that are not filled."""
-        plan = self.plan(epoch)
-        filled, shapes = self.lengths[plan.order].sum(), plan.shapes
-        return 1.0 - float(filled) / float((shapes[:, 0] * shapes[:, 1:].sum(axis=1)).sum())
+        shapes = self.plan(epoch).shapes
+        return 1.0 - float(self.lengths.sum()) / float((shapes[:, 0] * shapes[:, 1:].sum(axis=1)).sum())
 
     def state(self) -> State:
         """The position behind the batch that came last, and what it is a position in; small, and fit for JSON."""
@@ -141,12 +130,6 @@ class Batches:
         place = number * self.ranks + self.rank
         batch = collate(self.examples, plan.rows(place), tuple(map(int, plan.shapes[place])))
         return batch.pin() if self.pin else batch
-
-    def _several_pairs(self) -> NDArray[np.int64] | None:
-        """[N]: the pair of languages of each example, where these are to have other shares than they have."""
-        if self.settings.temperature == 1 or "pair" not in self.examples.columns:
-            return None
-        return self.examples.gather("pair", np.arange(len(self.examples)))[0].astype(np.int64)
 
     def _check(self) -> None:
         if not 0 <= self.rank < self.ranks:

@@ -53,12 +53,10 @@ def planned(
     shuffle: bool,
     ranks: int = 1,
     shapes: Lengths | None = None,
-    rows: NDArray[np.int64] | None = None,
 ) -> Plan:
-    """The batches of one epoch; `shapes` [K, sides] bounds their shapes, `rows` are its examples if not all, once."""
+    """The batches of one epoch; `shapes` [K, sides] bounds their shapes."""
     random = np.random.default_rng([seed, epoch])
-    rows = np.arange(len(lengths)) if rows is None else rows
-    order = random.permutation(rows) if shuffle else rows
+    order = random.permutation(len(lengths)) if shuffle else np.arange(len(lengths))
     if shapes is None:
         share = float(random.uniform(0.5, 1.0)) if shuffle else 1.0
         found = _free(lengths, order, settings, share)

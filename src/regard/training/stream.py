@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from regard.data.batch_settings import BatchSettings
 from regard.data.batches import Batch, Batches
+from regard.data.sampling import tempered
 from regard.data.shards import ShardSet
-from regard.training.views import View, tempered
+from regard.training.views import View
 
 
 class Stream:
@@ -96,7 +97,7 @@ class Stream:
         """The batches of an epoch: of all examples, or of those that the temperature draws for it."""
         self._coming, self._epoch, self._taken = None, epoch, 0
         if self.groups is not None:
-            index = tempered(self.groups, self.temperature, np.random.default_rng([self.seed, epoch, 7]))
+            index = tempered(self.groups, self.temperature, seed=self.seed, epoch=epoch)
             self._batches = Batches(View(self.examples, index), self.settings, seed=self.seed, pin=self.pin)
             self._batches.shapes = self._whole.shapes  # one set for all epochs: what is compiled for them stays of use
         self._batches.epoch = epoch

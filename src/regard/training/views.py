@@ -48,23 +48,3 @@ class View(ShardSet):
 
 def _again(examples: ShardSet, index: Index, as_source: bool) -> View:
     return View(examples, index, as_source=as_source)
-
-
-def tempered(groups: NDArray[np.int64], temperature: float, random: np.random.Generator) -> Index:
-    """The numbers of the examples of one epoch, as many as there are, each group i of n_i examples with the share
-
-        n_i^(1/T) / Σ_j n_j^(1/T).
-
-    A group that comes more often than it is large is gone through whole, as often as may be, before any of its
-    examples comes once more.
-    """
-    sizes = np.bincount(groups)
-    share = np.where(sizes > 0, np.maximum(sizes, 1.0) ** (1 / temperature), 0.0)
-    wanted = np.rint(len(groups) * share / share.sum()).astype(np.int64)
-    parts = []
-    for group, count in enumerate(wanted.tolist()):
-        rows = np.flatnonzero(groups == group)
-        if len(rows):
-            whole, rest = divmod(count, len(rows))
-            parts += [rows] * whole + [np.sort(random.choice(rows, rest, replace=False))]
-    return np.concatenate(parts).astype(np.int64)
