@@ -51,7 +51,7 @@ class Frame:
             inner = np.ogrid[tuple(slice(n) for n in rule.inner)]
             self.found = [self._operand(operand.step, operand.map.at([*outer, *inner])) for operand in rule.operands]
         else:
-            form = "opaque" if step.role == "opaque" else "given"
+            form = "given" if step.role in ("given", "parameter", "constant", "random") else "opaque"
             self.body = Form(form, name=step.operation)
 
     def _operand(self, step: int, flat: Flat) -> tuple[Flat, Flat]:

@@ -19,12 +19,21 @@ Kind = Literal["weights", "signed", "plain"]
 Axes = tuple[tuple[str, ...] | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Held:
-    """Recorded numbers: an alias of what the code computed, and its version when it was recorded."""
+    """Recorded numbers: an alias of what the code computed, and its version when the trace ended."""
 
     tensor: Tensor
     version: int | None = None
+
+    def keep(self) -> None:
+        """Before something is written over it: from now on a copy."""
+        self.tensor = self.tensor.detach().clone()
+
+    def settle(self) -> None:
+        """At the end of the trace: what is written over it from now on is not seen, and must be noticed."""
+        self.tensor = self.tensor.detach()
+        self.version = version_of(self.tensor)
 
     def read(self, name: str) -> Tensor:
         """The numbers, unless something outside the trace has written over them since."""

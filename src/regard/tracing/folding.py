@@ -1,0 +1,99 @@
+"""Which primitives a person would write down as steps, and which are parts of others.
+
+Labelled tensors, what modules return, and what several steps read stand for themselves. Moves are passed over. What
+one step alone reads is folded into it, as long as its formula can still be read in one go: sums of products may stand
+in a formula of single cells, not in another sum.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from regard.tracing.record import Record
+from regard.tracing.rules import RULES
+from regard.tracing.rules.norms import NAMES
+
+MOST_CELLS = 6
+"""In a formula of single cells."""
+MOST_SUMS = 2
+"""In a formula of single cells."""
+PRODUCTS = frozenset({"aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm", "aten.mv", "aten.dot", "aten.linear"})
+SUMS = frozenset({"aten.sum", "aten.mean"})
+
+
+class Folding:
+    """Decides from the last record to the first, so that what reads a record is decided before it."""
+
+    def __init__(
+        self, records: Sequence[Record], sources: Mapping[int, tuple[int, ...]], asked: Collection[int]
+    ) -> None:
+        self.shown: set[int] = set()
+        self._sources = sources
+        self._records = {record.number: record for record in records}
+        self._uses: dict[int, list[int]] = {record.number: [] for record in records}
+        self._apart: set[int] = set()
+        """Records that are read through a join of several."""
+        self._root: dict[int, int] = {}
+        """Of a folded record the step it is part of; of a step itself."""
+        self._cells: dict[int, int] = {}
+        self._sums: dict[int, int] = {}
+        for record in reversed(records):
+            self._decide(record, record.number in asked)
+            self._tell(record, sources[record.number])
+
+    def _decide(self, record: Record, asked: bool) -> None:
+        number = record.number
+        into = None if asked or record.labels else self._into(record)
+        if into is None and not (record.role == "move" and not asked and not record.labels):
+            self.shown.add(number)
+            self._root[number] = number
+            self._cells[number], self._sums[number] = _cells(record), _sort(record) == "over"
+        elif into is not None:
+            root = self._root[number] = self._root[into]
+            self._cells[root] += _cells(record) - 1
+            self._sums[root] += _sort(record) == "over"
+
+    def _tell(self, record: Record, sources: tuple[int, ...]) -> None:
+        """Its sources of who reads them: the readers of a move that is passed over read through it."""
+        hidden_move = record.number not in self._root
+        joined = hidden_move and (len(sources) > 1 or record.number in self._apart)
+        reads = sources if record.called is None else (*record.called.reads, *sources[len(set(record.called.reads)) :])
+        for source in reads:
+            if joined:
+                self._apart.add(source)
+            if source in self._uses:
+                self._uses[source] += self._uses[record.number] if hidden_move else [record.number]
+
+    def _into(self, record: Record) -> int | None:
+        """What the record is folded into, if anything."""
+        if record.role != "computed" or record.called is None:
+            return None
+        uses = self._uses[record.number]
+        if len(uses) != 1 or record.number in self._apart or record.output in NAMES.get(record.operation, ()):
+            return None
+        reader = self._records[uses[0]]
+        if _sort(reader) == "move":
+            return reader.number if len(self._sources[reader.number]) == 1 else None
+        return reader.number if not record.outputs_of and self._fits(record, reader) else None
+
+    def _fits(self, record: Record, reader: Record) -> bool:
+        root = self._root[reader.number]
+        if reader.role != "computed" or self._cells[root] + _cells(record) - 1 > MOST_CELLS:
+            return False
+        within_a_sum = _sort(reader) == "over" or _sort(self._records[root]) == "over"
+        if _sort(record) == "over":
+            return not within_a_sum and self._sums[root] < MOST_SUMS
+        if not within_a_sum:
+            return True
+        if reader.operation in PRODUCTS:
+            return _cells(record) == 1
+        return reader.operation in SUMS and reader.number == root
+
+
+def _sort(record: Record) -> str:
+    if record.role == "move":
+        return "move"
+    entry = RULES.get(record.operation)
+    return entry.sort if entry is not None else "each"
+
+
+def _cells(record: Record) -> int:
+    return 1 if record.called is None else len(record.called.reads)

@@ -1,0 +1,194 @@
+"""Formulas of steps that have none from a label: the primitives folded into them, written with the names of steps."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from regard.tracing.geometry import Geometry
+from regard.tracing.record import Record, Ref
+from regard.tracing.rules.norms import NAMES
+
+SUM, PRODUCT, POWER, ALONE = 1, 2, 3, 4
+Part = tuple[str, int]
+Write = Callable[[Any], Part]
+
+FUNCTIONS = {
+    "exp": "e^", "sigmoid": "σ", "sqrt": "√", "gelu": "GELU", "silu": "SiLU", "relu": "ReLU", "_softmax": "softmax",
+    "_safe_softmax": "softmax", "_log_softmax": "log softmax", "native_layer_norm": "LayerNorm", "amax": "max",
+    "_fused_rms_norm": "RMSNorm", "native_batch_norm": "BatchNorm", "native_group_norm": "GroupNorm", "amin": "min",
+    "linalg_vector_norm": "norm", "nll_loss_forward": "mean nll", "prod": "product", "index_put": "put",
+}  # fmt: skip
+INFIX = {
+    "lt": ("<", 0), "le": ("≤", 0), "gt": (">", 0), "ge": ("≥", 0), "eq": ("=", 0), "ne": ("≠", 0),
+    "div": ("/", PRODUCT), "mul": ("·", PRODUCT), "pow": ("^", POWER), "logical_and": ("and", 0),
+    "logical_or": ("or", 0), "bitwise_and": ("and", 0), "bitwise_or": ("or", 0),
+}  # fmt: skip
+
+
+class Formulas:
+    """Writes the formula of a record with the names of the steps it comes from."""
+
+    def __init__(self, records: Mapping[int, Record], shown: set[int], names: Mapping[int, str]) -> None:
+        self._records, self._shown, self._names = records, shown, names
+
+    def of(self, record: Record) -> str:
+        if record.labels and record.labels[-1][1]:
+            return record.labels[-1][1]
+        if record.role == "move" and record.view is not None:
+            return self._through(record)[0]
+        if record.called is None or record.role in ("constant", "random"):
+            return ""
+        return self._written(record)[0]
+
+    def _through(self, record: Record) -> Part:
+        """A view: what it is of, with a ᵀ where it is turned."""
+        assert record.view is not None
+        at, layers = record.view
+        text, level = self._operand(layers[-1].record)
+        if len(layers) > 1:
+            return f"[{'; '.join(dict.fromkeys(self._operand(layer.record)[0] for layer in layers))}]", ALONE
+        under = layers[0].at
+        turned = len(at.shape) > 1 and at.shape[-2:] == under.shape[-2:][::-1] and at.strides[-1] != 1 != at.shape[-1]
+        if turned and len(under.shape) > 1 and at.strides[-2:] == under.strides[-2:][::-1]:
+            return f"{_held((text, level), ALONE)}ᵀ", ALONE
+        part = cut(at, under)
+        return (f"{_held((text, level), ALONE)}{part}", ALONE) if part else (text, level)
+
+    def _operand(self, number: int) -> Part:
+        record = self._records[number]
+        if number in self._shown:
+            return _short(self._names[number]), ALONE
+        return self._through(record) if record.view is not None else self._written(record)
+
+    def _value(self, value: Any) -> Part:
+        if isinstance(value, Ref):
+            return self._operand(value.record)
+        if isinstance(value, list | tuple):
+            return f"[{'; '.join(self._value(each)[0] for each in value)}]", ALONE
+        if isinstance(value, float):
+            return f"{value:.4g}", SUM if value < 0 else ALONE
+        return str(value), SUM if isinstance(value, int) and value < 0 else ALONE
+
+    def _written(self, record: Record) -> Part:
+        called = record.called
+        if called is None:
+            return record.operation, ALONE
+        name = called.operation.rpartition(".")[2]
+        statistic = NAMES.get(called.operation, {}).get(record.output)
+        if statistic is not None:
+            return statistic[1].format(self._value(called.args[0])[0]), PRODUCT
+        special = SPECIAL.get(name)
+        if special is not None:
+            return special(self, called.args, called.kwargs)
+        if name in INFIX and len(called.args) > 1:
+            sign, level = INFIX[name]
+            a, b = (self._value(each) for each in called.args[:2])
+            space = "" if name == "pow" else " "
+            return f"{_held(a, level)}{space}{sign}{space}{_held(b, level + 1)}", level
+        tensors = [self._value(each) for each in called.args if _is_tensor(each)]
+        shown_as = FUNCTIONS.get(name, name.strip("_"))
+        if shown_as == "e^":
+            return f"e^{_held(tensors[0], ALONE)}", POWER
+        few = tensors[:1] if name in FUNCTIONS else tensors
+        return f"{shown_as}({', '.join(text for text, _ in few)})", ALONE
+
+
+def cut(at: Geometry, under: Geometry) -> str:
+    """Which part of a tensor a smaller view of it is, as it would be indexed; empty where it is all of it."""
+    if at.size >= under.size or not under.row_by_row:
+        return ""
+    left, taken, axes = at.offset - under.offset, [], list(zip(at.shape, at.strides, strict=True))
+    for size, stride in zip(under.shape, under.strides, strict=True):
+        start, left = divmod(left, stride) if stride else (0, left)
+        length = next((n for n, step in axes if step == stride), 1)
+        if length == size:
+            taken.append(":")
+        else:
+            taken.append(str(start) if length == 1 else f"{start}:{start + length}")
+    while taken and taken[-1] == ":":
+        taken.pop()
+    return f"[{', '.join(taken)}]" if taken else ""
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Ref) or (isinstance(value, list | tuple) and any(isinstance(each, Ref) for each in value))
+
+
+def _short(name: str) -> str:
+    """The last two parts of a path say enough in a formula."""
+    parts = name.split(".")
+    return ".".join(parts[-2:])
+
+
+def _held(part: Part, level: int) -> str:
+    return part[0] if part[1] >= level else f"({part[0]})"
+
+
+def _sum(f: Formulas, args: Any, kwargs: Any) -> Part:
+    alpha = kwargs.get("alpha", 1)
+    a, b = f._value(args[0]), f._value(args[1])
+    return f"{_held(a, SUM)} + {_scaled(b, alpha)}", SUM
+
+
+def _difference(f: Formulas, args: Any, kwargs: Any) -> Part:
+    a, b = f._value(args[0]), f._value(args[1])
+    return f"{_held(a, SUM)} - {_held(b, PRODUCT)}", SUM
+
+
+def _scaled(part: Part, by: float) -> str:
+    return _held(part, SUM) if by == 1 else f"{by:.4g} · {_held(part, PRODUCT)}"
+
+
+def _matrices(f: Formulas, args: Any, kwargs: Any) -> Part:
+    a, b = f._value(args[0]), f._value(args[1])
+    return f"{_held(a, ALONE)} {_held(b, ALONE)}", PRODUCT
+
+
+def _plus_matrices(f: Formulas, args: Any, kwargs: Any) -> Part:
+    bias, a, b = (f._value(each) for each in args[:3])
+    return f"{_held(a, ALONE)} {_held(b, ALONE)} + {_held(bias, SUM)}", SUM
+
+
+def _linear(f: Formulas, args: Any, kwargs: Any) -> Part:
+    parts = [f._value(each) for each in args[:3] if each is not None]
+    text = f"{_held(parts[0], ALONE)} {_held(parts[1], ALONE)}ᵀ"
+    return (f"{text} + {_held(parts[2], SUM)}", SUM) if len(parts) > 2 else (text, PRODUCT)
+
+
+def _gathered(f: Formulas, args: Any, kwargs: Any) -> Part:
+    """Rows of a table; of `index` some axes are taken whole."""
+    table, *index = [each for each in args if _is_tensor(each)]
+    return f"{_held(f._value(table), ALONE)}[{', '.join(f._value(each)[0].strip('[]') for each in index)}]", ALONE
+
+
+def _same(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return f._value(args[0])
+
+
+def _copied(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return f._value(args[1])
+
+
+def _joined(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return f._value(args[0])
+
+
+def _chosen(f: Formulas, args: Any, kwargs: Any) -> Part:
+    condition, yes, no = (f._value(each) for each in args[:3])
+    return f"{yes[0]} if {condition[0]} else {no[0]}", 0
+
+
+def _filled(f: Formulas, args: Any, kwargs: Any) -> Part:
+    own, mask, value = (f._value(each) for each in args[:3])
+    return f"{value[0]} if {mask[0]} else {own[0]}", 0
+
+
+def _negative(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return f"-{_held(f._value(args[0]), PRODUCT)}", SUM
+
+
+SPECIAL: dict[str, Callable[[Formulas, Any, Any], Part]] = {
+    "add": _sum, "sub": _difference, "mm": _matrices, "bmm": _matrices, "mv": _matrices, "dot": _matrices,
+    "addmm": _plus_matrices, "baddbmm": _plus_matrices, "addmv": _plus_matrices, "linear": _linear,
+    "embedding": _gathered, "index": _gathered, "clone": _same, "_to_copy": _same, "copy": _copied, "cat": _joined,
+    "stack": _joined, "where": _chosen, "masked_fill": _filled, "neg": _negative,
+}  # fmt: skip

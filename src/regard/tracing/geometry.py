@@ -1,0 +1,93 @@
+"""Where in a storage the cells of a tensor lie: with it every view explains itself, without a rule of its own."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.tracing.index import Flat, IndexMap, compressed, row_strides
+
+
+class Geometry(NamedTuple):
+    """Cell (i_0, i_1, …) lies at offset + Σ_d strides[d] i_d, counted in elements."""
+
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+    conjugate: bool = False
+
+    @property
+    def size(self) -> int:
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count
+
+    @property
+    def last(self) -> int:
+        """Where the farthest cell lies; before the offset where there is none."""
+        last = self.offset
+        for n, stride in zip(self.shape, self.strides, strict=True):
+            if n == 0:
+                return self.offset - 1
+            last += (n - 1) * stride
+        return last
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """The bytes from the first cell to behind the last."""
+        wide = self.dtype.itemsize
+        return self.offset * wide, (self.last + 1) * wide
+
+    @property
+    def dense(self) -> bool:
+        """Whether it fills all places between its first and its last cell."""
+        return self.last - self.offset + 1 == self.size and not any(
+            n > 1 and stride == 0 for n, stride in zip(self.shape, self.strides, strict=True)
+        )
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether its cells lie one after the other in the order of flat indices."""
+        return all(
+            n == 1 or stride == row
+            for n, stride, row in zip(self.shape, self.strides, row_strides(self.shape), strict=True)
+        )
+
+    def alike(self, other: "Geometry") -> bool:
+        """Whether both read the bytes in the same way."""
+        return self.dtype == other.dtype and self.conjugate == other.conjugate
+
+    def overlaps(self, other: "Geometry") -> bool:
+        (lo, hi), (low, high) = self.bytes, other.bytes
+        return lo < high and low < hi
+
+    def covers(self, other: "Geometry") -> bool:
+        """Whether every cell of the other surely is one of its own."""
+        if not self.alike(other):
+            return False
+        if self[:3] == other[:3]:
+            return True
+        return self.dense and self.offset <= other.offset and other.last <= self.last
+
+    def addresses(self) -> Flat:
+        """Of every cell, in the shape of the tensor."""
+        return IndexMap(self.strides, self.offset).everywhere(self.shape)
+
+    def to(self, other: "Geometry") -> IndexMap:
+        """From places of this tensor to flat indices of another in the same storage; -1 where that has no cell."""
+        if other.row_by_row and other.offset <= self.offset and self.last <= other.last:
+            return IndexMap(self.strides, self.offset - other.offset)
+        if self[:3] == other[:3]:
+            return IndexMap(row_strides(self.shape))
+        found = np.full(max(other.last - other.offset + 1, 0), -1, np.int64)
+        found[other.addresses().reshape(-1) - other.offset] = np.arange(other.size)
+        here = self.addresses() - other.offset
+        inside = (here >= 0) & (here < found.size)
+        return compressed(np.where(inside, found[np.where(inside, here, 0)], -1) if found.size else here * 0 - 1)
+
+
+def geometry(tensor: Tensor) -> Geometry:
+    return Geometry(int(tensor.storage_offset()), tensor.shape, tensor.stride(), tensor.dtype, tensor.is_conj())

@@ -1,0 +1,118 @@
+"""Which record a tensor is: storages as layers of what was written to them, later ones on top."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.tracing.geometry import Geometry, geometry
+from regard.tracing.step import Held
+
+
+class Layer(NamedTuple):
+    """A record, and where its cells lie."""
+
+    record: int
+    at: Geometry
+
+
+class Storage:
+    """What is known of one storage now."""
+
+    __slots__ = ("alive", "held", "known", "layers")
+
+    def __init__(self, alive: object) -> None:
+        self.alive = alive
+        """Keeps the storage, or its name, from being given to another."""
+        self.known: dict[Geometry, int] = {}
+        self.layers: list[Layer] = []
+        self.held: list[tuple[Geometry, Held]] = []
+
+    def under(self, at: Geometry) -> list[Layer]:
+        """The layers that a tensor there is made of, lowest first; none where part of it is not known."""
+        found: list[Layer] = []
+        for layer in reversed(self.layers):
+            if layer.at.covers(at):
+                return [layer, *found]
+            if layer.at.overlaps(at):
+                found.insert(0, layer)
+        return found if found and _together(found, at) else []
+
+
+class Memory:
+    """The storages that were seen. `viewed` makes a record of a tensor that is part of others."""
+
+    def __init__(self, viewed: Callable[[Tensor, Geometry, list[Layer]], int]) -> None:
+        self._storages: dict[int, Storage] = {}
+        self._others: dict[int, tuple[Tensor, int]] = {}
+        """Tensors that are not strided (sparse, nested), by identity."""
+        self._viewed = viewed
+
+    def find(self, tensor: Tensor) -> int | None:
+        """The record whose value this tensor is now; None where it was never seen."""
+        if tensor.layout != torch.strided:
+            other = self._others.get(id(tensor))
+            return None if other is None else other[1]
+        storage = self._storages.get(tensor.untyped_storage()._cdata)
+        if storage is None:
+            return None
+        at = geometry(tensor)
+        number = storage.known.get(at)
+        if number is None and (layers := storage.under(at)):
+            number = storage.known[at] = self._viewed(tensor, at, layers)
+        return number
+
+    def known(self, tensor: Tensor) -> bool:
+        """Whether something in its storage was seen."""
+        if tensor.layout != torch.strided:
+            return id(tensor) in self._others
+        return tensor.untyped_storage()._cdata in self._storages
+
+    def put(self, tensor: Tensor, record: int, held: Held | None) -> None:
+        """From now on the tensor is this record, whatever lay there before."""
+        if tensor.layout != torch.strided:
+            self._others[id(tensor)] = (tensor, record)
+            return
+        untyped = tensor.untyped_storage()
+        storage = self._storages.get(untyped._cdata)
+        if storage is None:
+            storage = self._storages[untyped._cdata] = Storage(untyped if held is not None else _weak(untyped))
+        at = geometry(tensor)
+        if storage.layers:
+            storage.known = {each: number for each, number in storage.known.items() if not each.overlaps(at)}
+            storage.layers = [layer for layer in storage.layers if not at.covers(layer.at)]
+        storage.known[at] = record
+        storage.layers.append(Layer(record, at))
+        if held is not None:
+            storage.held.append((at, held))
+
+    def before_writing(self, tensor: Tensor) -> list[Held]:
+        """The values that will be written over, to be kept as they are."""
+        if tensor.layout != torch.strided:
+            return []
+        storage = self._storages.get(tensor.untyped_storage()._cdata)
+        if storage is None:
+            return []
+        at = geometry(tensor)
+        lost = [held for each, held in storage.held if each.overlaps(at)]
+        storage.held = [(each, held) for each, held in storage.held if not each.overlaps(at)]
+        return lost
+
+
+def _together(layers: list[Layer], at: Geometry) -> bool:
+    """Whether the layers have between them every cell of a tensor."""
+    if not all(layer.at.alike(at) for layer in layers):
+        return True  # bytes read as something else: that they are these is all that can be said
+    found = np.zeros(at.shape, bool)
+    for layer in layers:
+        found |= at.to(layer.at).everywhere(at.shape) >= 0
+    return bool(found.all())
+
+
+def _weak(storage: torch.UntypedStorage) -> object:
+    """Holds the name of a storage, not its memory."""
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    return StorageWeakRef(storage)  # type: ignore[no-untyped-call]

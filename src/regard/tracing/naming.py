@@ -1,0 +1,74 @@
+"""Names of steps: unique, as short as they can be, and other names by which they may be asked for."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from regard.tracing.record import Record
+from regard.tracing.rules.norms import NAMES
+
+
+def names(
+    records: Sequence[Record], shown: Collection[int], target: int, gradients: dict[int, list[str]]
+) -> tuple[dict[int, str], dict[int, tuple[str, ...]]]:
+    """For the number of each record its name, and its other names."""
+    first = {record.number: _wanted(record, record.number in shown, target, gradients) for record in records}
+    stands = Counter(wanted[0] for number, wanted in first.items() if number in shown)
+    chosen: dict[int, str] = {}
+    taken: set[str] = set()
+    for hidden in (False, True):
+        group = [record for record in records if (record.number not in shown) is hidden]
+        wishes = {r.number: _wish(first[r.number], hidden, stands) for r in group}
+        often = Counter(wishes.values())
+        seen: Counter[str] = Counter()
+        for record in group:
+            wish = wishes[record.number]
+            seen[wish] += 1
+            name = wish if often[wish] == 1 and wish not in taken else _numbered(wish, seen, taken)
+            chosen[record.number] = name
+            taken.add(name)
+    others = {
+        record.number: tuple(
+            dict.fromkeys(a for a in _aliases(record, first[record.number]) if a != chosen[record.number])
+        )
+        for record in records
+    }
+    return chosen, others
+
+
+def _wish(wanted: list[str], hidden: bool, stands: Counter[str]) -> str:
+    """The bare name where it stands once, else the full one."""
+    return wanted[-1] if hidden or stands[wanted[0]] > 1 else wanted[0]
+
+
+def _numbered(wish: str, seen: Counter[str], taken: set[str]) -> str:
+    while f"{wish}#{seen[wish]}" in taken:
+        seen[wish] += 1
+    return f"{wish}#{seen[wish]}"
+
+
+def _wanted(record: Record, shown: bool, target: int, gradients: dict[int, list[str]]) -> list[str]:
+    """The bare name and the full one."""
+    if record.number in gradients:
+        return gradients[record.number][:1]
+    if record.labels:
+        name, _, module = record.labels[-1]
+        return [name, joined(module, name)]
+    if record.known_as:
+        return [record.known_as]
+    if record.role in ("given", "parameter"):
+        return [joined(record.module, "input")]
+    if record.outputs_of:
+        return [record.outputs_of[0]]
+    if record.number == target and shown:
+        return ["output"]
+    statistic = NAMES.get(record.operation, {}).get(record.output)
+    return [joined(record.module, statistic[0] if statistic else record.operation.rpartition(".")[2])]
+
+
+def _aliases(record: Record, wanted: list[str]) -> list[str]:
+    return [*wanted, *(each for name, _, module in reversed(record.labels) for each in (name, joined(module, name))),
+            *record.outputs_of]  # fmt: skip
+
+
+def joined(module: str, name: str) -> str:
+    return f"{module}.{name}" if module else name

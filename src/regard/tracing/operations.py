@@ -1,0 +1,55 @@
+"""What kind of operation a primitive is, read from its schema once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+CONSTANTS = frozenset({
+    "aten.zeros", "aten.ones", "aten.full", "aten.empty", "aten.arange", "aten.eye", "aten.linspace", "aten.logspace",
+    "aten.zeros_like", "aten.ones_like", "aten.full_like", "aten.empty_like", "aten.new_zeros", "aten.new_ones",
+    "aten.new_full", "aten.new_empty", "aten.scalar_tensor", "aten.fill", "aten.zero", "aten.empty_strided",
+    "aten.new_empty_strided", "aten.empty_permuted", "aten.tril_indices", "aten.triu_indices", "aten.hann_window",
+    "aten.resize",
+})  # fmt: skip
+"""Made from nothing but numbers in the code."""
+
+RANDOM = frozenset({
+    "aten.rand", "aten.randn", "aten.randint", "aten.randperm", "aten.rand_like", "aten.randn_like",
+    "aten.randint_like", "aten.normal", "aten.uniform", "aten.bernoulli", "aten.multinomial", "aten.exponential",
+    "aten.random", "aten.geometric", "aten.cauchy", "aten.log_normal", "aten.poisson", "aten.normal_functional",
+})  # fmt: skip
+"""Drawn by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is known of an operation before it runs."""
+
+    name: str
+    """As `aten.add`; that of one that writes in place, or to `out=`, is the plain one's."""
+    views: bool
+    """Whether what comes out is a view of what goes in."""
+    writes: tuple[tuple[int, str], ...]
+    """Arguments it writes to: place and name."""
+    composite: bool
+    """Whether it is written in terms of others (and seen whole only in inference mode)."""
+
+
+def operation(function: Any) -> Operation:
+    """Of an OpOverload, or of a higher-order operator, of which nothing is known."""
+    if not isinstance(function, torch._ops.OpOverload):
+        return Operation(f"{getattr(function, 'namespace', 'higher_order')}.{function}", False, (), False)
+    schema = function._schema
+    writes = tuple(
+        (place, argument.name)
+        for place, argument in enumerate(schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    )
+    base = function._overloadpacket.__name__
+    plain = base.removesuffix("_") if writes and not base.startswith("_foreach") and not base.endswith("__") else base
+    views = not writes and any(each.alias_info is not None for each in schema.returns)
+    composite = torch._C._dispatch_has_kernel_for_dispatch_key(
+        schema.name + (f".{schema.overload_name}" if schema.overload_name else ""), "CompositeImplicitAutograd"
+    )
+    return Operation(f"{function.namespace}.{plain}", views, writes, composite)

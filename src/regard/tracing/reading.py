@@ -1,0 +1,186 @@
+"""From a tape to a derivation: what a tensor came from, in order, named, folded and with a rule each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.tracing.derivation import GIVEN, Derivation
+from regard.tracing.folding import Folding
+from regard.tracing.forms import Form, Rule
+from regard.tracing.formulas import Formulas
+from regard.tracing.index import Move, Piece
+from regard.tracing.naming import names
+from regard.tracing.record import Called, Record, Ref
+from regard.tracing.rules import RULES
+from regard.tracing.rules.call import Call, LeftOut, Source
+from regard.tracing.rules.norms import STATISTICS
+from regard.tracing.step import Step, flat_array
+
+if TYPE_CHECKING:
+    from regard.tracing.tape import Tape
+
+
+def read(tape: "Tape", tensor: Tensor, gradients: Sequence[Tensor]) -> Derivation:
+    target = asked(tape, tensor)
+    return Reading(tape, target, {}).derivation()
+
+
+def asked(tape: "Tape", tensor: object) -> int:
+    """The record of the tensor that was asked for."""
+    if not isinstance(tensor, Tensor):
+        raise ValueError(f"a derivation is asked for of a tensor; got {type(tensor).__name__}")
+    number = tape.find(tensor)
+    if number is None:
+        raise ValueError(
+            f"this tensor {list(tensor.shape)} was not part of the trace: pass one that was computed or read inside "
+            "`with regard.trace() as tape:`"
+        )
+    return number
+
+
+class Reading:
+    """The records that a derivation is made of, and what they become."""
+
+    def __init__(self, tape: "Tape", target: int, gradients: dict[int, list[str]]) -> None:
+        self._all = tape.records
+        self._target, self._gradients = target, gradients
+        self._sources: dict[int, tuple[int, ...]] = {}
+        self._collect([target, *gradients])
+        self._records = [self._all[number] for number in sorted(self._sources)]
+        self._positions = {record.number: position for position, record in enumerate(self._records)}
+
+    def _collect(self, waiting: list[int]) -> None:
+        while waiting:
+            number = waiting.pop()
+            if number not in self._sources:
+                self._sources[number] = sources = self._made_with(self._all[number])
+                waiting += sources
+
+    def _made_with(self, record: Record) -> tuple[int, ...]:
+        """What the operation read, and its other outputs that its rule speaks of."""
+        if record.called is None or record.role != "computed":
+            return record.sources
+        others = STATISTICS.get(record.operation, {}).get(record.output, ())
+        found = [record.called.outputs[k] for k in others if k < len(record.called.outputs)]
+        return (*record.sources, *(each for each in found if each >= 0))
+
+    def derivation(self) -> Derivation:
+        folding = Folding(self._records, self._sources, {self._target, *self._gradients})
+        called, others = names(self._records, folding.shown, self._target, self._gradients)
+        formulas = Formulas({each.number: each for each in self._records}, folding.shown, called)
+        steps = [
+            Step(
+                self._positions[record.number],
+                called[record.number],
+                tuple(record.shape),
+                str(record.dtype).removeprefix("torch."),
+                record.role,
+                record.operation,
+                record.labels[-1][0] if record.labels else "",
+                formulas.of(record),
+                record.labels[-1][2] if record.labels else record.module,
+                record.number in folding.shown,
+                tuple(called[number] for number in self._inputs(record, folding.shown)),
+                tuple(self._positions[number] for number in self._sources[record.number]),
+                others[record.number],
+                held=record.held,
+                making=self._making(record),
+            )
+            for record in self._records
+        ]
+        return Derivation(steps, self._positions[self._target])
+
+    def _inputs(self, record: Record, shown: set[int]) -> list[int]:
+        """Of a shown step the shown ones it was made from, of another what it read."""
+        if record.number not in shown:
+            return list(self._sources[record.number])
+        found: dict[int, None] = {}
+        waiting = list(reversed(self._sources[record.number]))
+        passed: set[int] = set()
+        while waiting:
+            number = waiting.pop()
+            if number in shown:
+                found[number] = None
+            elif number not in passed:
+                passed.add(number)
+                waiting += reversed(self._sources[number])
+        return list(found)
+
+    def _making(self, record: Record) -> "Rule | Move | Callable[[], Rule | Move | None] | None":
+        if record.view is not None:
+            return (lambda: self._view(record)) if record.role == "move" else None
+        if record.called is None or record.role == "opaque":
+            return None
+        if record.role in GIVEN:
+            return Rule(Form("made" if record.role == "constant" else "drawn", name=record.operation))
+        return lambda: self._ruled(record, record.called)
+
+    def _view(self, record: Record) -> Move:
+        assert record.view is not None
+        at, layers = record.view
+        start = (0,) * len(at.shape)
+        return Move(
+            tuple(Piece(self._positions[each.record], start, tuple(at.shape), at.to(each.at)) for each in layers)
+        )
+
+    def _ruled(self, record: Record, called: Called | None) -> Rule | Move | None:
+        assert called is not None
+        arguments = self._arguments(called)
+        sources = [each for each in _leaves(arguments.values()) if isinstance(each, Source)]
+        others = [
+            self._source(number) if number in self._positions or number >= 0 else None for number in called.outputs
+        ]
+        call = Call(called.function, arguments, tuple(record.shape), record.dtype, record.output, others)
+        entry = RULES[called.operation]
+        if entry.sort != "move" and any(each.dtype.is_complex for each in sources):
+            return None
+        try:
+            return entry.make(call)
+        except LeftOut:
+            return None
+
+    def _arguments(self, called: Called) -> dict[str, Any]:
+        """By the names of the schema, with what was not passed as its default."""
+        schema = called.function._schema.arguments
+        given = {each.name: value for each, value in zip(schema, called.args, strict=False)} | called.kwargs
+        full = {each.name: each.default_value for each in schema if each.has_default_value()} | given
+        return {name: self._sourced(value) for name, value in full.items()}
+
+    def _sourced(self, value: Any) -> Any:
+        if isinstance(value, Ref):
+            return self._source(value.record)
+        return [self._sourced(each) for each in value] if isinstance(value, list | tuple) else value
+
+    def _source(self, number: int) -> Source:
+        record = self._all[number]
+        return Source(
+            self._positions.get(number, -1), tuple(record.shape), record.dtype, lambda: value(self._all, number)
+        )
+
+
+def value(records: Sequence[Record] | Mapping[int, Record], number: int) -> Tensor | None:
+    """The recorded numbers of a record, read through views; None where they were left out."""
+    record = records[number]
+    if record.held is not None:
+        return record.held.read(f"tensor {number}")
+    if record.view is None or record.role != "move":
+        return None
+    at, layers = record.view
+    found = np.zeros(int(np.prod(at.shape)), flat_array(torch.empty(0, dtype=record.dtype)).dtype)
+    for layer in layers:
+        under = value(records, layer.record)
+        if under is None:
+            return None
+        index = at.to(layer.at).everywhere(at.shape).reshape(-1)
+        found[index >= 0] = flat_array(under)[index[index >= 0]]
+    return torch.from_numpy(found).to(record.dtype).reshape(at.shape)
+
+
+def _leaves(values: Any) -> list[Any]:
+    found = []
+    for each in values:
+        found += _leaves(each) if isinstance(each, list) else [each]
+    return found

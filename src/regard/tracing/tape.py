@@ -1,0 +1,253 @@
+"""The tape: every primitive operation of a computation, with what went in, what came out, and where it ran."""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from regard.tracing import labels
+from regard.tracing.geometry import Geometry
+from regard.tracing.gradients import Gradients
+from regard.tracing.memory import Layer, Memory
+from regard.tracing.modules import Modules
+from regard.tracing.operations import CONSTANTS, RANDOM, Operation, operation
+from regard.tracing.primitives import primitives
+from regard.tracing.record import Called, Record, Ref
+from regard.tracing.rules import RULES
+from regard.tracing.step import Held, Role
+
+if TYPE_CHECKING:
+    from regard.tracing.derivation import Derivation
+
+MAX_ELEMENTS = 2**28
+
+
+@contextmanager
+def trace(
+    root: nn.Module | None = None, *, max_elements: int = MAX_ELEMENTS, largest: int | None = None
+) -> Iterator["Tape"]:
+    """Record what PyTorch computes within it: `with regard.trace() as tape: …`, then `tape.derivation(output)`.
+
+    root: where module paths begin; by default at the first module that is called.
+    max_elements: how many numbers may be recorded in all; more are an error.
+    largest: values of tensors with more numbers than that are left out; their steps and formulas stay.
+    """
+    tape = Tape(max_elements, largest)
+    if root is not None:
+        tape.modules.add_root(root)
+    with primitives(), tape.recording():
+        yield tape
+
+
+class Tape:
+    """What was recorded. `derivation(tensor)` reads how a tensor was computed."""
+
+    def __init__(self, max_elements: int = MAX_ELEMENTS, largest: int | None = None) -> None:
+        for name, value in (("max_elements", max_elements), ("largest", largest)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise ValueError(f"{name}: expected a whole number of 0 or more; got {value!r}")
+        self.records: list[Record] = []
+        self.elements = 0
+        """How many numbers were recorded."""
+        self.modules = Modules(self._named)
+        self.gradients = Gradients(self)
+        self._memory = Memory(self._viewed)
+        self._max_elements, self._largest = max_elements, largest
+        self._helds: list[Held] = []
+        self._thread = threading.get_ident()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        return f"Tape of {len(self.records)} tensors, {self.elements:,} numbers"
+
+    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] = ()) -> "Derivation":
+        """How a tensor was computed, and its gradients for others, where it was differentiated inside the trace."""
+        from regard.tracing.reading import read
+
+        return read(self, tensor, gradients)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        labels.recorders.append(self)
+        try:
+            with self.modules.watched(), _Mode(self):
+                yield
+        finally:
+            labels.recorders.remove(self)
+            self.gradients.close()
+            for held in self._helds:
+                held.settle()
+
+    def name(self, tensor: Tensor, name: str, formula: str) -> None:
+        """What `label` says."""
+        record = self.records[self.number(tensor)]
+        record.labels.append((name, formula, self.modules.path))
+        self.gradients.watch(tensor, record.number)
+
+    def find(self, tensor: Tensor) -> int | None:
+        """The number of the record of a tensor; None where it was no part of the trace."""
+        return self._memory.find(tensor)
+
+    def number(self, tensor: Tensor) -> int:
+        """The number of the record of a tensor; what was never seen comes from outside."""
+        found = self._memory.find(tensor)
+        return self._given(tensor) if found is None else found
+
+    def run(self, function: Any, op: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an operation as it would have run, and record it."""
+        reads: list[int] = []
+        noted = tuple([self._noted(each, reads) for each in args])
+        named = {key: self._noted(each, reads) for key, each in kwargs.items()} if kwargs else kwargs
+        if op.views:
+            return function(*args, **kwargs)
+        written = _written(op, args, kwargs) if op.writes else []
+        for tensor in written:
+            self._keep(tensor)
+        result = function(*args, **kwargs)
+        called = Called(op.name, function, noted, named, tuple(reads))
+        outputs = written or _outputs(result)
+        numbers = [-1] * len(outputs)
+        for place in range(len(outputs) - 1, -1, -1):  # statistics come after what is made with them, and stand before
+            output = outputs[place]
+            if output is not None and (written or not self._memory.known(output)):
+                numbers[place] = self._computed(output, op, called, place)
+        called.outputs = tuple(numbers)
+        return result
+
+    def _noted(self, value: Any, reads: list[int]) -> Any:
+        """An argument with a Ref in the place of each tensor."""
+        if isinstance(value, Tensor):
+            number = self.number(value)
+            reads.append(number)
+            self.gradients.watch(value, number)
+            return Ref(number)
+        if isinstance(value, list | tuple):
+            return [self._noted(each, reads) for each in value]
+        return value
+
+    def _keep(self, tensor: Tensor) -> None:
+        """What lies where something is about to be written stays as it was."""
+        for held in self._memory.before_writing(tensor):
+            self._count(held.tensor.numel(), "a copy of what is written over in place")
+            held.keep()
+
+    def _computed(self, output: Tensor, op: Operation, called: Called, place: int) -> int:
+        entry = RULES.get(op.name)
+        role: Role = "opaque" if entry is None else "move" if entry.sort == "move" else "computed"
+        if (op.name in CONSTANTS and not _filled_from_a_tensor(op, called)) or (not called.reads and role == "opaque"):
+            role = "constant"
+        elif op.name in RANDOM:
+            role = "random"
+        sources = () if role in ("constant", "random") else tuple(dict.fromkeys(called.reads))
+        return self._add(output, role, op.name, sources, called, place)
+
+    def _given(self, tensor: Tensor) -> int:
+        role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "given"
+        return self._add(tensor, role, role, (), None, 0)
+
+    def _add(
+        self, tensor: Tensor, role: Role, operation: str, sources: tuple[int, ...], called: Called | None, place: int
+    ) -> int:
+        number, size = len(self.records), tensor.numel()
+        held = None
+        if self._largest is None or size <= self._largest:
+            if called is not None:
+                self._count(size, operation)
+            held = Held(tensor)
+            self._helds.append(held)
+        self.records.append(
+            Record(number, tensor.shape, tensor.dtype, role, operation, self.modules.path, sources, held, called, place)
+        )
+        self._memory.put(tensor, number, held)
+        return number
+
+    def _viewed(self, tensor: Tensor, at: Geometry, layers: list[Layer]) -> int:
+        number, sources = len(self.records), tuple(dict.fromkeys(layer.record for layer in layers))
+        same = all(layer.at.alike(at) for layer in layers)
+        role: Role = "move" if same else "opaque"
+        held = None
+        if not same:  # its own numbers: they are not those of its sources
+            held = Held(tensor)
+            self._helds.append(held)
+        record = Record(number, tensor.shape, tensor.dtype, role, "view", self.modules.path, sources, held)
+        record.view = (at, tuple(layers))
+        self.records.append(record)
+        return number
+
+    def _named(self, tensor: Tensor, what: str, name: str) -> None:
+        """What the modules say of a tensor."""
+        if what == "output":
+            number = self.find(tensor)
+            if number is not None:
+                self.records[number].outputs_of.append(name)
+            return
+        if self.find(tensor) is not None and what != "input":
+            return
+        record = self.records[self.number(tensor)]
+        if record.role in ("given", "parameter") and not record.known_as:
+            record.known_as = name
+            if what == "buffer":
+                record.role, record.operation = "constant", "buffer"
+
+    def _count(self, size: int, what: str) -> None:
+        self.elements += size
+        if self.elements > self._max_elements:
+            where = f" in {self.modules.path}" if self.modules.path else ""
+            raise ValueError(
+                f"the trace holds more than max_elements={self._max_elements:,} numbers, at {what}{where}: trace less, "
+                "raise max_elements, or leave the values of big tensors out with largest="
+            )
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sends every primitive operation to a tape."""
+
+    # Of those (flex_attention is one) the tape records that they ran.
+    supports_higher_order_operators = True
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._tape = tape
+        self._operations: dict[Any, Operation] = {}
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        op = self._operations.get(function)
+        if op is None:
+            op = self._operations[function] = operation(function)
+        if op.composite and op.name not in RULES:
+            with self:
+                result = function.decompose(*args, **(kwargs or {}))
+            if result is not NotImplemented:
+                return result
+        return self._tape.run(function, op, args, kwargs or {})
+
+
+def _filled_from_a_tensor(op: Operation, called: Called) -> bool:
+    return op.name == "aten.fill" and isinstance(called.args[1], Ref)
+
+
+def _written(op: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    """The tensors that it writes to."""
+    values: Iterable[Any] = (args[place] if place < len(args) else kwargs.get(name) for place, name in op.writes)
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += [each for each in value if isinstance(each, Tensor)]
+    return found
+
+
+def _outputs(result: Any) -> list[Tensor | None]:
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result, list | tuple):
+        return [each if isinstance(each, Tensor) else None for each in result]
+    return []
