@@ -5,6 +5,12 @@ from torch import Tensor
 from regard.tracing.render.numbers import shown
 from regard.worked.solution import Solution
 
+FORMATS = {"text": ".txt"}
+
+
+def page(solution: Solution, form: str = "text", *, digits: int = 4, only: str | None = None) -> str:
+    return text(solution, digits)
+
 
 def text(solution: Solution, digits: int = 4) -> str:
     """For a terminal."""

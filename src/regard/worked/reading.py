@@ -27,14 +27,23 @@ SIDES = ("rows", "columns")
 def read_problem(path_or_name: str | Path) -> Problem:
     """The problem in a file, or a shipped one by its name; Misuse says in a sentence what is wrong with it."""
     path = located(path_or_name)
-    data = path.read_bytes()
+    data = _bytes(path)
     if len(data) > MOST_BYTES:
-        raise Misuse(f"{path}: {len(data)} bytes, and a problem file has at most {MOST_BYTES}")
+        raise Misuse(f"{path}: a problem file has at most {MOST_BYTES} bytes; this one is larger")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Misuse(f"{path}: not UTF-8 at byte {error.start}; a problem file is UTF-8 text") from None
     return problem_from(text, str(path))
+
+
+def _bytes(path: Path) -> bytes:
+    """As many as a problem file may have, and one more."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Misuse(f"{path}: {(error.strerror or 'it cannot be read').lower()}") from None
 
 
 def problem_from(text: str, name: str = "problem") -> Problem:

@@ -1,6 +1,7 @@
 """The problems that come with the package."""
 
 from pathlib import Path
+from textwrap import wrap
 
 import regard
 from regard.support.errors import Misuse
@@ -33,4 +34,16 @@ def located(path_or_name: str | Path) -> Path:
     hint = f"did you mean {guess}? " if guess else ""
     raise Misuse(
         f"{path_or_name}: no such file, and no shipped problem of this name; {hint}`regard problems` lists them"
+    )
+
+
+def lines(width: int | None = None) -> list[str]:
+    """Each shipped problem with its name and what it is about, in lines no wider than `width`."""
+    from regard.worked.reading import read_problem
+
+    found = {name: read_problem(path) for name, path in shipped().items()}
+    room = max(map(len, found), default=0) + 2
+    told = [f"{name:{room}}{problem.about or problem.title}" for name, problem in found.items()]
+    return (
+        told if width is None else [line for each in told for line in wrap(each, width, subsequent_indent=" " * room)]
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from regard.support.errors import Misuse
 from regard.worked.calls import Call
 from regard.worked.errors import FormulaError, formula_told
 from regard.worked.limits import MOST_CELLS_IN_ALL
+from regard.worked.naming import Sides, sides_of
 from regard.worked.nodes import Name, Node
 from regard.worked.problem import Problem, ProblemStep
 
@@ -19,6 +21,11 @@ class Solution:
     problem: Problem
     values: Mapping[str, Tensor]
     """Of what is given and of every step, by name."""
+
+    @cached_property
+    def sides(self) -> dict[str, Sides]:
+        """The names on the axes of each value."""
+        return sides_of(self.problem, {name: tuple(value.shape) for name, value in self.values.items()})
 
 
 def solve(problem: Problem) -> Solution:

@@ -3,7 +3,7 @@
 import html
 
 from regard.worked.notation import HTML, spelled
-from regard.worked.worksheet.sheet import Grid, Item, Part, Sheet, told
+from regard.worked.worksheet.sheet import Grid, Item, Sheet, told
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -33,7 +33,7 @@ PAGE = """<!doctype html>
 """
 
 
-def written(sheet: Sheet, part: Part) -> str:
+def written(sheet: Sheet, part: str) -> str:
     title = html.escape(sheet.title)
     parts = []
     if part != "key":

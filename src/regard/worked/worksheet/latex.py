@@ -1,7 +1,7 @@
 """A worksheet in LaTeX: one document of the class article, to print and fill in."""
 
 from regard.worked.notation import LATEX, escaped_latex, number_latex, spelled
-from regard.worked.worksheet.sheet import Grid, Item, Part, Sheet
+from regard.worked.worksheet.sheet import Grid, Item, Sheet
 
 OPENING = r"""\documentclass[11pt]{article}
 \usepackage[T1]{fontenc}
@@ -19,7 +19,7 @@ OPENING = r"""\documentclass[11pt]{article}
 CLOSING = "\\end{document}\n"
 
 
-def written(sheet: Sheet, part: Part) -> str:
+def written(sheet: Sheet, part: str) -> str:
     title = escaped_latex(sheet.title)
     parts = []
     if part != "key":

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 
 from regard.worked.notation import spelled
-from regard.worked.worksheet.sheet import Grid, Item, Part, Sheet, told
+from regard.worked.worksheet.sheet import Grid, Item, Sheet, told
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 BLANK = "&emsp;" * 3
 
 
-def written(sheet: Sheet, part: Part) -> str:
+def written(sheet: Sheet, part: str) -> str:
     parts = []
     if part != "key":
         about = [escaped(sheet.about)] if sheet.about else []

@@ -3,19 +3,21 @@
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor
 
 from regard.support.errors import Misuse
+from regard.support.nearest import unknown
 from regard.tracing.render.numbers import checked_digits, shown
+from regard.worked.naming import Sides
 from regard.worked.nodes import Node
-from regard.worked.problem import Problem
 from regard.worked.shipped import shipped
 from regard.worked.solution import Solution
 
-Part = Literal["sheet", "key", "both"]
-FORMATS = ("markdown", "latex", "html", "yaml")
+FORMATS = {"markdown": ".md", "latex": ".tex", "html": ".html", "yaml": ".yaml"}
+"""What it can be written as, and the ending of such a file."""
+PARTS = ("both", "sheet", "key")
 Words = tuple[str, ...] | None
 
 
@@ -57,10 +59,11 @@ class Sheet:
     """The same with their numbers."""
 
 
-def worksheet(solution: Solution, form: str = "markdown", *, part: Part = "both", digits: int = 4) -> str:
+def worksheet(solution: Solution, form: str = "markdown", *, part: str = "both", digits: int = 4) -> str:
     """The worksheet of a problem in one of FORMATS: the sheet, its key, or one after the other."""
-    if form not in FORMATS:
-        raise Misuse(f"a worksheet is {', '.join(FORMATS[:-1])} or {FORMATS[-1]}; got {form!r}")
+    for what, said, known in (("format", form, FORMATS), ("part", part, PARTS)):
+        if said not in known:
+            raise Misuse(unknown(what, said, known))
     writer: Any = import_module(f"regard.worked.worksheet.{form}")
     text: str = writer.written(sheet(solution, digits), part)
     return text
@@ -69,9 +72,9 @@ def worksheet(solution: Solution, form: str = "markdown", *, part: Part = "both"
 def sheet(solution: Solution, digits: int = 4) -> Sheet:
     """The grids of a problem."""
     checked_digits(digits)
-    problem = solution.problem
+    problem, sides = solution.problem, solution.sides
     given = tuple(
-        Item(name, None, tuple(each.value.shape), _grids(problem, name, each.value, _listed(each.cells)))
+        Item(name, None, tuple(each.value.shape), _grids(sides[name], each.value, _listed(each.cells)))
         for name, each in problem.given.items()
     )
     filled, empty = [], []
@@ -79,15 +82,15 @@ def sheet(solution: Solution, digits: int = 4) -> Sheet:
         value = solution.values[step.name]
         root, shape = step.formula.root, tuple(value.shape)
         numbers = [shown(float(number), digits).text for number in value.flatten()]
-        filled.append(Item(step.name, root, shape, _grids(problem, step.name, value, numbers)))
-        empty.append(Item(step.name, root, shape, _grids(problem, step.name, value, [""] * value.numel())))
+        filled.append(Item(step.name, root, shape, _grids(sides[step.name], value, numbers)))
+        empty.append(Item(step.name, root, shape, _grids(sides[step.name], value, [""] * value.numel())))
     return Sheet(problem.title, problem.about, _source(problem.path), given, tuple(empty), tuple(filled))
 
 
-def _grids(problem: Problem, name: str, value: Tensor, texts: list[str]) -> tuple[Grid, ...]:
+def _grids(sides: Sides, value: Tensor, texts: list[str]) -> tuple[Grid, ...]:
     """One, or one for each place on the first axis of three."""
     rows, columns = (1, 1, *value.shape)[-2:]
-    words = (None, None, *problem.axes.get(name, ()))[-2:]
+    words = (None, None, *sides)[-2:]
     lines = [tuple(texts[start : start + columns]) for start in range(0, len(texts), columns)]
     every = [tuple(lines[start : start + rows]) for start in range(0, len(lines), rows)]
     places = [f"[{number}]" for number in range(len(every))] if len(every) > 1 else [""]

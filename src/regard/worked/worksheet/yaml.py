@@ -1,7 +1,7 @@
 """A worksheet as an answer file: a cell to be filled in is a _, and `regard check` marks it when that is done."""
 
 from regard.worked.notation import spelled
-from regard.worked.worksheet.sheet import Item, Part, Sheet, told
+from regard.worked.worksheet.sheet import Item, Sheet, told
 
 OPENING = """\
 # An answer to: {title}
@@ -13,7 +13,7 @@ claimed:
 """
 
 
-def written(sheet: Sheet, part: Part) -> str:
+def written(sheet: Sheet, part: str) -> str:
     """The key is the same file with the numbers."""
     steps = sheet.key if part == "key" else sheet.steps
     opening = OPENING.format(title=sheet.title, problem=sheet.source)
