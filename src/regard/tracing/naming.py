@@ -15,9 +15,12 @@ def names(
     stands = Counter(wanted[0] for number, wanted in first.items() if number in shown)
     chosen: dict[int, str] = {}
     taken: set[str] = set()
-    for hidden in (False, True):
-        group = [record for record in records if (record.number not in shown) is hidden]
-        wishes = {r.number: _wish(first[r.number], hidden, stands) for r in group}
+    ranks = {r.number: 2 if r.number not in shown else int(not r.labels and r.number not in gradients) for r in records}
+    for rank in range(
+        3
+    ):  # who was named keeps the name before what is called after an operation, and that before hidden ones
+        group = [record for record in records if ranks[record.number] == rank]
+        wishes = {r.number: _wish(first[r.number], rank == 2, stands) for r in group}
         often = Counter(wishes.values())
         seen: Counter[str] = Counter()
         for record in group:

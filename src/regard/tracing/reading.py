@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from regard.tracing.tape import Tape
 
 
-def read(tape: "Tape", tensor: Tensor, gradients: Sequence[Tensor]) -> Derivation:
+def read(tape: "Tape", tensor: Tensor, gradients: Sequence[Tensor], also: Sequence[Tensor] = ()) -> Derivation:
     target = asked(tape, tensor)
-    return Reading(tape, target, {}).derivation()
+    return Reading(tape, target, {}, [asked(tape, each) for each in also]).derivation()
 
 
 def asked(tape: "Tape", tensor: object) -> int:
@@ -44,11 +44,12 @@ def asked(tape: "Tape", tensor: object) -> int:
 class Reading:
     """The records that a derivation is made of, and what they become."""
 
-    def __init__(self, tape: "Tape", target: int, gradients: dict[int, list[str]]) -> None:
+    def __init__(self, tape: "Tape", target: int, gradients: dict[int, list[str]], also: Sequence[int] = ()) -> None:
         self._all = tape.records
         self._target, self._gradients = target, gradients
+        self._asked = {target, *gradients, *also}
         self._sources: dict[int, tuple[int, ...]] = {}
-        self._collect([target, *gradients])
+        self._collect([*self._asked])
         self._records = [self._all[number] for number in sorted(self._sources)]
         self._positions = {record.number: position for position, record in enumerate(self._records)}
 
@@ -68,7 +69,7 @@ class Reading:
         return (*record.sources, *(each for each in found if each >= 0))
 
     def derivation(self) -> Derivation:
-        folding = Folding(self._records, self._sources, {self._target, *self._gradients})
+        folding = Folding(self._records, self._sources, self._asked)
         called, others = names(self._records, folding.shown, self._target, self._gradients)
         formulas = Formulas({each.number: each for each in self._records}, folding.shown, called)
         steps = [

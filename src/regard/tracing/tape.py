@@ -65,11 +65,14 @@ class Tape:
     def __repr__(self) -> str:
         return f"Tape of {len(self.records)} tensors, {self.elements:,} numbers"
 
-    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] = ()) -> "Derivation":
-        """How a tensor was computed, and its gradients for others, where it was differentiated inside the trace."""
+    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] = (), also: Sequence[Tensor] = ()) -> "Derivation":
+        """How a tensor was computed, and its gradients for others, where it was differentiated inside the trace.
+
+        also: further tensors whose steps are to stand in it, whether the tensor was made from them or not.
+        """
         from regard.tracing.reading import read
 
-        return read(self, tensor, gradients)
+        return read(self, tensor, gradients, also)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
