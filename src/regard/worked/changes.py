@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.worked.calls import Call
 from regard.worked.nodes import Binary, Name, Node, Number, Transpose, Values, Watch
+from regard.worked.notation import spelled
 
 
 class Change(NamedTuple):
@@ -59,13 +60,13 @@ def changed(root: Node, rule: Rule, setting: Setting) -> Iterator[Change]:
 
 def no_scaling(node: Node, setting: Setting) -> Iterator[Change]:
     if (scaled := _scaled(node)) is not None:
-        yield Change(scaled[0], f"no scaling: {scaled[0]} was not divided by the root of {scaled[1]}")
+        yield Change(scaled[0], f"no scaling: {spelled(scaled[0])} was not divided by the root of {spelled(scaled[1])}")
 
 
 def by_d(node: Node, setting: Setting) -> Iterator[Change]:
     if (scaled := _scaled(node)) is not None:
-        to = Binary("/", *scaled)
-        yield Change(to, f"divided by d instead of its root: {to} was worked, where the root of {scaled[1]} divides")
+        to, d = Binary("/", *scaled), spelled(scaled[1])
+        yield Change(to, f"divided by d instead of its root: {spelled(to)} was worked, and √{d} divides")
 
 
 def _scaled(node: Node) -> tuple[Node, Node] | None:
@@ -117,14 +118,14 @@ def transposed(node: Node, setting: Setting) -> Iterator[Change]:
             part = node.parts[side]
             turned = part.of if isinstance(part, Transpose) else Transpose(part)
             to = node.with_parts(*(turned if place == side else each for place, each in enumerate(node.parts)))
-            yield Change(to, f"transposed weight: {to} was worked, where {node} stands")
+            yield Change(to, f"transposed weight: {spelled(to)} was worked, where {spelled(node)} stands")
 
 
 def swapped(node: Node, setting: Setting) -> Iterator[Change]:
     """K Qᵀ for Q Kᵀ, and the one weight for the other."""
     if isinstance(node, Binary) and node.sign == "@" and isinstance(node.right, Transpose):
         to = node.with_parts(node.right.of, Transpose(node.left))
-        yield Change(to, f"Q and K swapped: {to} was worked, where {node} stands")
+        yield Change(to, f"Q and K swapped: {spelled(to)} was worked, where {spelled(node)} stands")
     if isinstance(node, Name) and (other := _counterpart(node.name, {*setting.formulas, *setting.given})):
         yield Change(Name(other), f"Q and K swapped: {other} was taken, where {node} stands")
 
@@ -140,7 +141,7 @@ def residual(node: Node, setting: Setting) -> Iterator[Change]:
     if isinstance(node, Binary) and node.sign == "+":
         for kept, gone in ((node.right, node.left), (node.left, node.right)):
             if isinstance(gone, Name) and gone.name in setting.made_from(kept):
-                yield Change(kept, f"residual forgotten: {gone} was not added to {kept}")
+                yield Change(kept, f"residual forgotten: {spelled(gone)} was not added to {spelled(kept)}")
 
 
 def exponent_of_sum(node: Node, setting: Setting) -> Iterator[Change]:

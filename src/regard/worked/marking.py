@@ -18,8 +18,10 @@ import torch
 from torch import Tensor
 
 from regard.worked.known import Known, Recipe, Verdict
-from regard.worked.limits import spelled
-from regard.worked.marks import CUT, CellMark, Marks, StepMark
+from regard.worked.limits import spelled as shape_spelled
+from regard.worked.marks import CUT, CellMark, Marks, StepMark, digits_for
+from regard.worked.missed import missed
+from regard.worked.notation import spelled
 from regard.worked.problem import Claimed, Given, Problem, ProblemStep
 from regard.worked.reach import Reach
 from regard.worked.slips import Attempt, named
@@ -64,7 +66,7 @@ class _Marker:
         known.own[name], known.kept[name] = own, _worked(recipe, known.kept, true)
         claimed = self.problem.claimed.get(name)
         if claimed is None:
-            return StepMark(name, str(recipe), "unclaimed")
+            return StepMark(name, spelled(recipe.root), "unclaimed")
         numbers = written(texts(claimed.cells))
         if not _fits(claimed.value.shape, true.shape):
             return self._misfit(step, claimed, numbers, true, own)
@@ -78,8 +80,17 @@ class _Marker:
                 if slip
                 else cells
             )
+        told = StepMark(name, spelled(recipe.root), _worst(cells), tuple(cells), slip and slip.text)
+        told = replace(told, missed=self._missed(step, told))
         self._remember(name, claimed.value.reshape(true.shape), cells)
-        return StepMark(name, str(recipe), _worst(cells), tuple(cells), slip and slip.text)
+        return told
+
+    def _missed(self, step: ProblemStep, told: StepMark) -> str:
+        """The equation of the first wrong cell."""
+        if not told.wrong:
+            return ""
+        cell, values = told.wrong[0], {name: self.known.own[name] for name in step.formula.names}
+        return missed(step.formula, values, step.name, told.cells.index(cell), min(digits_for(cell, cell.follows), 6))
 
     def _cell(self, recipe: Recipe, place: int, number: Written, true: Tensor, own: Tensor) -> CellMark:
         verdict, remark = self._judged(recipe, place, number)
@@ -116,8 +127,9 @@ class _Marker:
     ) -> StepMark:
         """Another shape than it can have: wrong as it stands, and what follows is worked from what it should be."""
         cell = CellMark((1, 1), numbers[0], float(true.flatten()[0]), float(own.flatten()[0]), "wrong")
-        told = f"{spelled(claimed.value.shape)} where there should be {spelled(true.shape)}"
-        return StepMark(step.name, str(step.formula), "wrong", (cell,), misfit=told)
+        shapes = f"{shape_spelled(claimed.value.shape)} where there should be {shape_spelled(true.shape)}"
+        told = StepMark(step.name, spelled(step.formula.root), "wrong", (cell,), misfit=shapes)
+        return replace(told, missed=self._missed(step, told))
 
     def _remember(self, name: str, value: Tensor, cells: list[CellMark]) -> None:
         known = self.known

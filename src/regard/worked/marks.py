@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.worked.known import Verdict
-from regard.worked.tolerance import Written
+from regard.worked.tolerance import Interval, Written
 
 CUT = "cut, not rounded"
 VERDICTS: tuple[Verdict, ...] = ("right", "follows", "wrong", "unclaimed")
@@ -39,6 +39,8 @@ class StepMark:
     """The usual slip that explains every wrong cell."""
     misfit: str | None = None
     """Where another shape was claimed: which, and which is right."""
+    missed: str = ""
+    """The arithmetic of the first wrong cell, from the claimant's own earlier numbers."""
 
     @property
     def wrong(self) -> tuple[CellMark, ...]:
@@ -95,3 +97,17 @@ class Marks:
 def plain(number: float) -> float | str | None:
     """As JSON has it, which knows no infinities."""
     return number if math.isfinite(number) else None if math.isnan(number) else str(number)
+
+
+def digits_for(cell: CellMark, value: float) -> int:
+    """How many significant digits show that a value is not what was written: 4, or as many more (up to 8) as it takes.
+
+    Where 7.14 is wrong, 7.13489 is not told as 7.135.
+    """
+    number = cell.claimed
+    for digits in range(4, 8):
+        told = float(f"{value:.{digits}g}")
+        taken = Interval(told, told)
+        if not number.is_rounded_from(taken) and (not cell.remark or number.is_cut_from(taken)):
+            return digits
+    return 8
