@@ -13,6 +13,7 @@ from regard.support.progress import Progress
 from regard.worked.marking import mark
 from regard.worked.marks import Marks
 from regard.worked.reading import read_problem
+from regard.worked.report import told
 from regard.worked.shipped import ENDINGS
 
 LONGEST_NAME = 32
@@ -46,7 +47,7 @@ class Answer:
         """What a person is told of it."""
         if self.marks is None:
             raise Misuse(self.error)
-        return "\n".join(f"{step.name}: {step.verdict}" for step in self.marks.steps)
+        return told(self.marks, self.name)
 
     def as_json(self) -> dict[str, Any]:
         """What `--format json` prints of it; Misuse where it cannot be read."""

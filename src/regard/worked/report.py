@@ -47,15 +47,21 @@ def _summary(marks: Marks) -> str:
         return "No step is answered here; an answer stands under `claimed`, step by step."
     if counts["right"] == claimed:
         return "Everything is right." if claimed == len(marks.steps) else "Every step that is answered is right."
+    if claimed == 1:
+        return f"The one step that is answered is wrong, first in {_first(marks)}."
     parts = [f"{counts['right'] or 'none'} of {claimed} answered steps {_are(counts['right'])} right"]
     if counts["follows"]:
         parts.append(f"{counts['follows']} {_follow(counts['follows'])} from an earlier mistake")
     if counts["wrong"]:
         parts.append(f"{counts['wrong']} {_are(counts['wrong'])} wrong")
+    said = ", ".join(parts)
+    return f"{said[0].upper()}{said[1:]}. The first mistake is in {_first(marks)}."
+
+
+def _first(marks: Marks) -> str:
     first = marks.first_wrong
     assert first is not None, "nothing follows from no mistake"
-    said = ", ".join(parts)
-    return f"{said[0].upper()}{said[1:]}. The first mistake is in {first[0].name}{_at(first[1])}."
+    return f"{first[0].name}{_at(first[1])}"
 
 
 def _are(count: int) -> str:
