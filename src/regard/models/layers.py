@@ -15,6 +15,7 @@ from torch.nn import functional
 from regard.attention import Attended, Cache, Mask, MultiHead
 from regard.attention.positions import Positions
 from regard.models.transformer_settings import TransformerSettings
+from regard.models.written import Together
 from regard.tracing import label
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -90,9 +91,10 @@ class Block(nn.Module):
         cache: Cache | None = None,
         source: Source | None = None,
         *,
+        together: Together | None = None,
         want_weights: bool = False,
     ) -> Through:
-        attended = self.attention(self._before(x, self.attention_norm), mask=mask, cache=cache)
+        attended = self._own(self._before(x, self.attention_norm), mask, cache, together)
         x, cache, weights = self._after(x, attended.output, self.attention_norm), attended.cache, None
         if self.cross is not None:
             assert source is not None
@@ -102,6 +104,15 @@ class Block(nn.Module):
             added = self.feed_forward(self._before(x, self.feed_forward_norm))
             x = self._after(x, added, self.feed_forward_norm)
         return Through(x, cache, weights)
+
+    def _own(self, x: Tensor, mask: Mask | None, cache: Cache | None, together: Together | None) -> Attended:
+        """Self-attention: of each row to what it wrote, or of the rows of a beam to what they share."""
+        if together is None:
+            attended: Attended = self.attention(x, mask=mask, cache=cache)
+            return attended
+        return self.attention.attend_together(
+            x, cache, groups=together.groups, start=together.start, times=together.times, mask=together.mask
+        )
 
     def _looked(self, x: Tensor, source: Source, want_weights: bool) -> Attended:
         """Cross-attention. The rows of one sentence stand in x one after the other, and share its one memory."""

@@ -4,7 +4,7 @@ Shape letters: B sentences, S source places, T target places, R rows of hypothes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import torch
@@ -19,6 +19,7 @@ from regard.models.layers import Block, Output, Source, norm
 from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
 from regard.models.words import Words
+from regard.models.written import Together, Written
 from regard.text.specials import SPECIALS
 
 
@@ -46,14 +47,16 @@ class Stack(nn.Module):
         caches: tuple[Cache, ...] = (),
         sources: tuple[Source, ...] = (),
         *,
+        together: Together | None = None,
         want_weights: bool = False,
     ) -> "Climbed":
-        x = self.positions.add(x, caches[0].length if caches else 0)
+        start = together.start if together is not None else caches[0].length if caches else 0
+        x = self.positions.add(x, start)
         x = functional.dropout(x, self.dropout) if self.training and self.dropout > 0 else x
         grown, weights = [], []
         for number, block in enumerate(self.layers):
             cache, source = caches[number] if caches else None, sources[number] if sources else None
-            through = block(x, mask, cache, source, want_weights=want_weights)
+            through = block(x, mask, cache, source, together=together, want_weights=want_weights)
             x = through.x
             grown.append(through.cache)
             weights.append(through.weights)
@@ -122,27 +125,17 @@ class Looked:
         real = read_by_all(encoded.lengths, encoded.states)
         return cls(encoded.lengths, tuple(Source(each, real) for each in projected))
 
+    @property
+    def sentences(self) -> int | None:
+        """How many; None where there is no source to tell."""
+        return len(self.sources[0].projected.key_BHSd) if self.sources else None
+
     def select(self, index: Tensor) -> "Looked":
         if not self.sources:
             return self
         lengths = None if self.lengths is None else self.lengths.index_select(0, index)
         projected = tuple(each.projected.select(index) for each in self.sources)
         return Looked.at(Encoded(projected[0].key, lengths), projected)
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a decoder has seen so far: keys and values of each layer [R, H, T, d]. None before the first token."""
-
-    caches: tuple[Cache, ...] = ()
-
-    @property
-    def length(self) -> int:
-        """How many tokens were fed."""
-        return self.caches[0].length if self.caches else 0
-
-    def select(self, index: Tensor) -> "Written":
-        return Written(tuple(each.select(index) for each in self.caches))
 
 
 class Transformer(SequenceModel):
@@ -208,10 +201,12 @@ class Transformer(SequenceModel):
         want_weights: bool = False,
     ) -> Step:
         """`step` with several tokens [R, n] of each row at once (a text to be continued): what the last one gives."""
-        climbed = self._decoded(tokens, state.caches, memory, want_weights)
+        state = state.settled(memory.sentences or len(tokens), len(tokens))
+        state = state if tokens.shape[1] == 1 else state.apart()
+        climbed = self._decoded(tokens, state, memory, want_weights)
         logits = self.output(climbed.x[:, -1], columns)
         looked = [each.transpose(1, 2).reshape(len(tokens), -1, *each.shape[1::2])[:, -1] for each in climbed.weights]
-        return Step(logits, Written(climbed.caches), torch.stack(looked, 1) if looked else None)
+        return Step(logits, state.grown(climbed.caches, tokens.shape[1]), torch.stack(looked, 1) if looked else None)
 
     def forward(
         self,
@@ -225,14 +220,25 @@ class Transformer(SequenceModel):
 
     def states(self, source: Tensor, target: Tensor, lengths: Tensor | None = None) -> Tensor:
         """[B, T, d]: what `output` makes logits of. No place sees those behind it, so padding there is harmless."""
-        return self._decoded(target, (), self.encode(source, lengths), False).x
+        return self._decoded(target, Written(), self.encode(source, lengths), False).x
 
-    def _decoded(self, tokens: Tensor, caches: tuple[Cache, ...], memory: Looked, want_weights: bool) -> Climbed:
+    def _decoded(self, tokens: Tensor, state: Written, memory: Looked, want_weights: bool) -> Climbed:
         x = self.words(tokens).states
+        together = None if state.came is None else self._within(state.together(tokens.device))
         climbed: Climbed = self.decoder(
-            x, self._mask(tokens.shape[1], bool(caches)), caches, memory.sources, want_weights=want_weights
-        )
+            x, self._mask(tokens.shape[1], bool(state.caches)), state.caches, memory.sources, together=together,
+            want_weights=want_weights,
+        )  # fmt: skip
         return climbed
+
+    def _within(self, together: Together) -> Together:
+        """What the window leaves of it."""
+        if self.settings.window is None:
+            return together
+        near = together.times >= together.start - self.settings.window
+        cells = together.mask.dense((1,), near.device) & near
+        mask = settle(masks.tensor(cells), cells.shape, near.device, clean=True, alive=True)
+        return replace(together, mask=mask)
 
     def _mask(self, places: int, goes_on: bool) -> Mask | None:
         if self.settings.window is not None:
