@@ -18,6 +18,7 @@ from regard.data.pieces import ARRAYS, Piece
 from regard.data.shards import Column, Kind
 from regard.data.sources import Sort
 from regard.data.writing import Ragged, ragged, smallest
+from regard.text.specials import END, UNKNOWN
 from regard.text.tokenizer import Tokenizer
 
 BYTES = 257
@@ -62,6 +63,8 @@ class Made(NamedTuple):
     columns: dict[str, Ragged]
     kept: list[int]
     """The places of the examples that are not too long."""
+    unknown: dict[str, int]
+    """Unknown tokens of each side."""
 
 
 class Encoder:
@@ -112,8 +115,9 @@ class Encoder:
         kept = self._short_enough(rows) if limit else list(range(len(piece)))
         if len(kept) < len(piece):
             rows = {name: [each[place] for place in kept] for name, each in rows.items()}
-        columns = self.columns
-        return Made({name: ragged(rows[name], each.dtype, each.width) for name, each in columns.items()}, kept)
+        columns = {name: ragged(rows[name], each.dtype, each.width) for name, each in self.columns.items()}
+        texts = [name for name, each in self.columns.items() if each.kind == "tokens"]
+        return Made(columns, kept, {name: int((columns[name].values == UNKNOWN).sum()) for name in texts})
 
     def _field(self, piece: Piece, name: str, way: Way) -> list[Any]:
         return piece.columns[{"source": "target", "target": "source"}[name] if way.turned else name]
@@ -132,13 +136,20 @@ class Encoder:
             _words(tokenizer, fields) if sort == "words" else {name: tokenizer.encode_batch(fields, language=tag)}
         )
         if name == "source" and self.plan.characters:
-            made["characters"] = [self._spelled(tokenizer, each, tag) for each in fields]
+            counts = made.get("words", [None] * len(fields))
+            made["characters"] = [self._spelled(tokenizer, *each, tag) for each in zip(fields, counts, strict=True)]
         return made
 
-    def _spelled(self, tokenizer: Tokenizer, field: str | list[str], tag: str | None) -> NDArray[np.uint16]:
-        """[tokens, characters]: the spelling of each token of an example."""
-        words = [field] if isinstance(field, str) else field
-        said = [text for word in words for text in _texts(tokenizer, word, whole=not isinstance(field, str))]
+    def _spelled(
+        self, tokenizer: Tokenizer, field: str | list[str], counts: list[int] | None, tag: str | None
+    ) -> NDArray[np.uint16]:
+        """[tokens, characters]: the spelling of each token of an example; a word of one token is that token's."""
+        said: list[str] = []
+        if counts is None:
+            said = _texts(tokenizer, str(field))
+        else:
+            for word, count in zip(field, counts, strict=True):
+                said += [word] if count == 1 else _texts(tokenizer, word)
         return spelling([*([""] if tag else []), *said, ""], self.plan.characters or 1)
 
     def _short_enough(self, rows: Mapping[str, Sequence[Any]]) -> list[int]:
@@ -153,21 +164,19 @@ class Encoder:
 
 def _words(tokenizer: Tokenizer, sentences: list[list[str]]) -> dict[str, list[Any]]:
     """Tokens of the words of sentences, and how many each word has; a word of which nothing is kept is <unk>."""
-    from regard.text.specials import END, UNKNOWN
-
-    flat = iter(tokenizer.encode_batch(list(chain.from_iterable(sentences)), end=False))
+    different = list(dict.fromkeys(chain.from_iterable(sentences)))
+    known = dict(zip(different, tokenizer.encode_batch(different, end=False), strict=True))
     source, counts = [], []
     for words in sentences:
-        tokens = [next(flat) or [UNKNOWN] for _ in words]
+        tokens = [known[word] or [UNKNOWN] for word in words]
         source.append([*chain.from_iterable(tokens), END])
         counts.append([len(each) for each in tokens])
     return {"source": source, "words": counts}
 
 
-def _texts(tokenizer: Tokenizer, text: str, *, whole: bool) -> list[str]:
-    """What the tokens of a text stand for; a word (`whole`) of which no token is kept stands for itself."""
-    found = [text[token.start : token.end] for token in tokenizer.tokens(text)]
-    return found or ([text] if whole else [])
+def _texts(tokenizer: Tokenizer, text: str) -> list[str]:
+    """What the tokens of a text stand for."""
+    return [text[token.start : token.end] for token in tokenizer.tokens(text)]
 
 
 def spelling(texts: Sequence[str], width: int) -> NDArray[np.uint16]:

@@ -78,7 +78,8 @@ class Worker:
             entry = write_shard(self.work / "out" / "train", number, columns, origins([job.file] * len(lines), lines))
         if self.tell_left:
             write_text(self.work / "left" / f"{number:05}.tsv", "".join(self._left(job, piece, fates, trained, made)))
-        note = {"entry": entry, "too_long": len(trained) * len(made) - len(lines)}
+        unknown = {name: sum(each.unknown[name] for each in made) for name in made[0].unknown}
+        note = {"entry": entry, "too_long": len(trained) * len(made) - len(lines), "unknown": unknown}
         write_text(note_of(self.work, number), json.dumps(note))
 
     def _left(self, job: Job, piece: Piece, fates: Any, trained: Piece, made: list[Made]) -> Iterator[str]:

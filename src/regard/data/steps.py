@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from regard.data import learning
-from regard.data.deciding import DEV, REASONS, TEST, Fates, Overlap, Read, count, decide
+from regard.data.counting import counted
+from regard.data.deciding import DEV, TEST, Fates, Overlap, Read, count, decide
 from regard.data.encoding import Encoder, Plan, Way, texts_of
 from regard.data.gathering import Record, gather, sides_of
 from regard.data.inputs import spoken
@@ -16,7 +17,7 @@ from regard.data.pieces import Piece, joined, read_piece
 from regard.data.prepared import FORMAT, TEXTS
 from regard.data.settings import DataSettings
 from regard.data.sharding import PLAN, Job, behind, note_of, shard_all
-from regard.data.shards import MANIFEST, sha256
+from regard.data.shards import MANIFEST, read_manifest, sha256
 from regard.data.sources import Source
 from regard.data.writing import as_json, origins, write_manifest, write_shard
 from regard.support.atomic import write_text, writing
@@ -149,19 +150,16 @@ class Steps:
         if not entries:
             raise Misuse("data.train: no example is left to train on; " + _where_to(notes, train))
         write_manifest(self.work / "out" / "train", encoder.columns, entries, self.files, plan.names)
+        unknown = {"train": _added(note["unknown"] for note in notes)}
         groups = {split: [(each, _pieces(each, plan)) for each in found] for split, found in reads.items()}
         for split, fate in (("dev", DEV), ("test", TEST)):
             if parts := sorted((self.work / f"held-{fate}").glob("*.json")):
                 groups[split] = self._parts(parts, jobs, train, plan)
-        for split, group in groups.items():
-            self._write(split, encoder, group)
-        order = [
-            "train",
-            *sorted(groups, key=lambda name: (name != "dev", [*reads, "test"].index(name) if name != "dev" else 0)),
-        ]
-        counts = _counts(train, reads, notes, fates, overlaps, plan)
+        for split in sorted(groups, key="dev".__ne__):
+            unknown[split] = self._write(split, encoder, groups[split])
         self._write_left(train, reads, jobs)
-        write_text(self.work / "out" / MANIFEST, as_json(self._manifest(order, tokenizers, counts)))
+        counts = counted(train, reads, notes, fates, overlaps)
+        write_text(self.work / "out" / MANIFEST, as_json(self._manifest(unknown, tokenizers, counts)))
 
     def _parts(
         self, parts: Sequence[Path], jobs: Sequence[Job], train: Sequence[Gathered], plan: Plan
@@ -174,15 +172,17 @@ class Steps:
             found.append((each, pieces))
         return found
 
-    def _write(self, split: str, encoder: Encoder, group: Sequence[tuple[Gathered, Iterator[Piece]]]) -> None:
-        """The shards of dev or a test, whole as they are, and their texts."""
+    def _write(self, split: str, encoder: Encoder, group: Sequence[tuple[Gathered, Iterator[Piece]]]) -> dict[str, int]:
+        """The shards of dev or a test, whole as they are, and their texts; how many tokens are unknown."""
         folder = self.work / "out" / split
         folder.mkdir(exist_ok=True)
         entries: list[Any] = []
+        unknown: list[dict[str, int]] = []
         with writing(folder / TEXTS, "w", encoding="utf-8", newline="\n") as texts:
             for each, pieces in group:
                 for piece in pieces:
                     made = [encoder.encode(piece, way, limit=False) for way in each.ways]
+                    unknown += [one.unknown for one in made]
                     columns = {name: behind([one.columns[name] for one in made]) for name in encoder.columns}
                     lines = piece.lines * len(made)
                     entries.append(write_shard(folder, len(entries), columns, origins([each.file] * len(lines), lines)))
@@ -190,6 +190,7 @@ class Steps:
                         for told in texts_of(piece, self.sorts, way, self.spoken.pairs):
                             texts.write(json.dumps(told, ensure_ascii=False) + "\n")
         write_manifest(folder, encoder.columns, entries, self.files, encoder.plan.names)
+        return _added(unknown)
 
     def _write_left(
         self, train: Sequence[Gathered], reads: Mapping[str, Sequence[Gathered]], jobs: Sequence[Job]
@@ -204,7 +205,9 @@ class Steps:
             for part in parts:
                 file.write(part.read_bytes())
 
-    def _manifest(self, splits: Sequence[str], tokenizers: Mapping[str, Tokenizer], counts: Any) -> dict[str, Any]:
+    def _manifest(
+        self, unknown: Mapping[str, Mapping[str, int]], tokenizers: Mapping[str, Tokenizer], counts: Any
+    ) -> dict[str, Any]:
         out = self.work / "out"
         files = learning.save(tokenizers, out)
         return {
@@ -216,7 +219,7 @@ class Steps:
                 side: {"file": file, "hash": tokenizers[side].hash, "sha256": sha256(out / file)}
                 for side, file in files.items()
             },
-            "splits": {name: {"files": _sums(out / name)} for name in splits},
+            "splits": {name: _summary(out / name, lost) for name, lost in unknown.items()},
             "counts": counts,
         }
 
@@ -261,35 +264,20 @@ def _where_to(notes: Sequence[Mapping[str, Any]], train: Sequence[Gathered]) -> 
     return f"{sum(each.record.kept for each in train):,} were read, and {long:,} had too many tokens"
 
 
-def _sums(folder: Path) -> dict[str, str]:
-    """The checksums of the files of a split that its manifest does not hold."""
-    return {path.name: sha256(path) for path in (folder / MANIFEST, folder / TEXTS) if path.exists()}
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return dict(found)
 
 
-def _counts(
-    train: Sequence[Gathered], reads: Mapping[str, Sequence[Gathered]], notes: Sequence[Mapping[str, Any]],
-    fates: Fates, overlaps: Mapping[str, Overlap], plan: Plan,
-) -> dict[str, Any]:  # fmt: skip
-    """Everything that was counted, of every split that was read."""
-    left = Counter({reason: count(fates, fate) for fate, reason in REASONS.items()})
-    found: dict[str, Any] = {"train": _summed(train, left)}
-    found["train"]["held out"] = {"dev": count(fates, DEV), "test": count(fates, TEST)}
-    found["train"]["too many tokens"] = sum(note["too_long"] for note in notes)
-    for split, each in reads.items():
-        found[split] = _summed(each, Counter()) | {"shared with train": overlaps[split]}
-    return found
-
-
-def _summed(reads: Sequence[Gathered], left: Counter[str]) -> dict[str, Any]:
-    bad: Counter[str] = Counter()
-    for each in reads:
-        bad.update(each.record.bad)
-        left.update(each.record.left_out)
-    sources = [{"name": each.record.name, "read": each.record.read, "kept": each.record.kept} for each in reads]
+def _summary(folder: Path, unknown: Mapping[str, int]) -> dict[str, Any]:
+    """What the whole says of a split: how much it is, and the checksums that its own manifest does not hold."""
+    manifest = read_manifest(folder)
+    tokens = [name for name, column in manifest["columns"].items() if column["kind"] == "tokens"]
     return {
-        "read": sum(each.record.read for each in reads),
-        "cannot be used": dict(sorted(bad.items())),
-        "left out": {reason: number for reason, number in sorted(left.items()) if number},
-        "changed by the normal form": sum(each.record.changed for each in reads),
-        "sources": sources,
+        "examples": manifest["rows"],
+        "values": {name: manifest["values"][name] for name in tokens},
+        "unknown": {name: number for name, number in unknown.items() if number},
+        "files": {path.name: sha256(path) for path in (folder / MANIFEST, folder / TEXTS) if path.exists()},
     }
