@@ -17,22 +17,22 @@ class Averaging:
         self.updates = 0
         self.mean: list[Tensor] = []
         self.snapshots: list[list[Tensor]] = []
+        self.own = [each.detach() for each in model.parameters()]
 
     def after_step(self) -> None:
         """Exponential: w ← d w + (1 - d) new, with d = min(decay, (1 + n) / (10 + n)) after n steps."""
         if self.settings.name != "exponential":
             return
-        new = self._parameters()
         if not self.mean:
-            self.mean = [each.clone() for each in new]
+            self.mean = [each.clone() for each in self.own]
         decay = min(self.settings.decay, (1 + self.updates) / (10 + self.updates))
-        torch._foreach_lerp_(self.mean, new, 1 - decay)
+        torch._foreach_lerp_(self.mean, self.own, 1 - decay)
         self.updates += 1
 
     def before_evaluation(self) -> None:
         """Last: one more snapshot, the oldest forgotten."""
         if self.settings.name == "last":
-            self.snapshots = [*self.snapshots, [each.clone() for each in self._parameters()]][-self.settings.count :]
+            self.snapshots = [*self.snapshots, [each.clone() for each in self.own]][-self.settings.count :]
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -41,18 +41,18 @@ class Averaging:
         if mean is None:
             yield
             return
-        own = [each.clone() for each in self._parameters()]
-        _copy(mean, self._parameters())
+        own = [each.clone() for each in self.own]
+        _copy(mean, self.own)
         try:
             yield
         finally:
-            _copy(own, self._parameters())
+            _copy(own, self.own)
 
     def state(self) -> dict[str, object]:
         return {"updates": self.updates, "mean": self.mean, "snapshots": self.snapshots}
 
     def restore(self, state: dict[str, object]) -> None:
-        like = self._parameters()
+        like = self.own
         self.updates = int(state["updates"])  # type: ignore[call-overload]
         self.mean = _as(state["mean"], like)
         self.snapshots = [_as(each, like) for each in state["snapshots"]]  # type: ignore[attr-defined]
@@ -61,9 +61,6 @@ class Averaging:
         if self.snapshots:
             return [torch.stack(each).mean(0) for each in zip(*self.snapshots, strict=True)]
         return self.mean or None
-
-    def _parameters(self) -> list[Tensor]:
-        return [each.detach() for each in self.model.parameters()]
 
 
 def _copy(source: list[Tensor], target: list[Tensor]) -> None:

@@ -12,9 +12,8 @@ from regard.support.errors import Misuse
 from regard.training import objective as objectives
 from regard.training.settings import TrainingSettings
 
-LONG_ON_GPU = 4000
-LONG_ON_CPU = 2000
-"""Updates from which on compiling pays for itself."""
+LONG = 2000
+"""Updates on a GPU from which on compiling pays for itself."""
 FEW_SHAPES = 64
 
 
@@ -73,10 +72,9 @@ def compiles(settings: TrainingSettings, device: torch.device, model: nn.Module,
         return Choice(False, "only the blocks of Transformers are compiled")
     if (missing := _missing(device)) is not None:
         return Choice(False, missing)
-    if device.type == "mps":
-        return Choice(False, "it is not tried on mps")
-    long = LONG_ON_GPU if device.type == "cuda" else LONG_ON_CPU
-    if updates is not None and updates < long:
+    if device.type != "cuda":
+        return Choice(False, f"on {device.type} it is no faster")
+    if updates is not None and updates < LONG:
         return Choice(False, f"{updates:,} updates are too few for it to pay")
     return Choice(True, "it pays for a run of this length")
 

@@ -15,7 +15,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.training.config import COLUMNS
 from regard.training.views import View
 
-EXTRA = {"words", "pair", "spelling"}
+EXTRA = {"words", "pair", "characters"}
 """Columns that stand beside the others."""
 
 

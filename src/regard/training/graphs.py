@@ -27,7 +27,8 @@ class Recorded:
         copies = {name: each.clone() for name, each in fed._asdict().items() if each is not None}
         self.fed = Fed(**copies)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=pool, stream=stream):
+        # The thread that makes batches ahead may pin memory meanwhile, which is none of the recording's business.
+        with torch.cuda.graph(self.graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
             self.loss = update.run([self.fed], share)
 
     def replay(self, fed: Fed) -> Tensor:

@@ -174,7 +174,7 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     )  # fmt: skip
     updates = _updates(config, stream)
     bfloat16 = compiling.bfloat16(own, device)
-    objective = Objective(model, own.label_smoothing)
+    objective = Objective(model, own.label_smoothing, own.reinforce, own.teaching).to(device)
     compiled = compiling.compiles(own, device, model, updates)
     if compiled.yes:
         compiling.compile_parts(model, objective)
@@ -193,6 +193,7 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     return Run(
         config, model, update, steppers, Schedule(own.schedule, updates), Averaging(own.averaging, model), stream, team,
         evaluator, teller, lengths_stay=_packs(model) and not graphed.yes,
+        before_update=objective.before_update,
     )  # fmt: skip
 
 

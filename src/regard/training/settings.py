@@ -72,6 +72,8 @@ class ReinforceSettings(Settings):
 
     weight: float = Field(default=1.0, ge=0)
     """Of the term (reward - baseline) log p(choice)."""
+    discount: float = Field(default=0.5, ge=0, le=1)
+    """How much less each later word counts in the reward of a choice; 0 rewards a choice by its own word alone."""
     entropy: float = Field(default=0.01, ge=0)
     """Of the entropy of the choices, which keeps them from settling too soon."""
     baseline: float = Field(default=1.0, ge=0)

@@ -56,7 +56,7 @@ class Update:
         norm = get_total_norm([each.grad for each in self.parameters if each.grad is not None])
         fine = torch.isfinite(norm) & torch.isfinite(loss)
         self._step(norm, fine)
-        return torch.where(fine, loss, torch.nan)
+        return loss.masked_fill(~fine, torch.nan)
 
     def autocast(self) -> AbstractContextManager[None]:
         """Products in bfloat16 where that was chosen."""
@@ -66,7 +66,7 @@ class Update:
         if not self.fused:
             self._step_plainly(norm, fine)
             return
-        found = torch.where(fine, 0.0, 1.0)
+        found = (~fine).float()
         longer = (norm / self.clip).clamp(min=1.0) if self.clip else torch.ones_like(norm)
         for optimizer in self.optimizers:
             optimizer.found_inf, optimizer.grad_scale = found, longer  # type: ignore[attr-defined]
