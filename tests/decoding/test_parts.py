@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.decoding import Ensemble, Rules, SearchSettings, VocabularyMap, search
-from regard.decoding.candidates import best, top
+from regard.decoding.candidates import log_sum, top
 from regard.decoding.greedy import drawn
 from regard.decoding.loops import looping
 from regard.support.errors import Misuse
@@ -32,11 +32,21 @@ def test_the_top_of_many_is_that_of_pytorch(rows: int, size: int, k: int, seed: 
     assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
-def test_what_is_forbidden_keeps_its_share_of_the_probability() -> None:
-    logits = torch.tensor([[1.0, 3.0, 2.0]])
-    values, places = best(logits, torch.tensor([[1.0, -torch.inf, 2.0]]), 2)
-    assert places.tolist() == [[2, 0]]
-    torch.testing.assert_close(values, logits.log_softmax(-1)[:, [2, 0]])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_what_is_forbidden_keeps_its_share_of_the_probability(beam: int) -> None:
+    model, source = Hashed(), torch.tensor([[3, 1, 4]])
+    [[found, *_]] = search(model, source, None, SearchSettings(beam=beam), rules=Rules(forbidden=[[4]]))
+    fed = torch.tensor([[model.start_token, *found.tokens]])
+    own = model(source, fed).log_softmax(-1)[0]
+    assert found.token_scores == pytest.approx(
+        [float(own[place, token]) for place, token in enumerate([*found.tokens, END])], abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("rows", [3, 1000])
+def test_a_sum_of_exponentials_is_that_of_pytorch_however_it_is_cut(rows: int) -> None:
+    logits = 50 * torch.randn(rows, 3000, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(log_sum(logits), logits.logsumexp(-1, keepdim=True))
 
 
 def shares(chosen: torch.Tensor, size: int) -> list[float]:

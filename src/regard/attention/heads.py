@@ -180,6 +180,30 @@ class MultiHead(nn.Module):
         query = label(self._split(self.query(x), self.heads), "Q", "X W_Q")
         return self._attended(query, cache, start, mask, bias, want_weights, generator, implementation)
 
+    def attend_together(
+        self, x: Tensor, cache: Cache | None, *, groups: int, start: int, times: Tensor, mask: Mask
+    ) -> Attended:
+        """One place more of each of R rows [R, 1, width] that share the caches of their groups [G, H, P, d].
+
+        `start` is the place of all rows, `times` [P] those of the keys, which rise; the mask [G, 1, R / G, P] says
+        which of a group's keys are a row's own.
+        """
+        _rows("x", x, self.query.in_features)
+        query, new = self._own(x, start)
+        query = self._beside(self.positions.rotate(query, start), groups)
+        key, value = self._beside(new.key, groups), self._beside(new.value, groups)
+        cache = Cache(key, value, key.shape[-2]) if cache is None else cache.extended(key, value)
+        bias = self.positions.bias(1, start + 1)
+        mixed = attend(
+            query, cache.key, cache.value, score=self.score, mask=mask, normalise=self.normalise,
+            bias=None if bias is None else bias[..., times],
+        )  # fmt: skip
+        return Attended(self.out(self._merged(mixed).reshape(len(x), 1, -1)), cache, None)
+
+    def _beside(self, heads: Tensor, groups: int) -> Tensor:
+        """[R, H, 1, d] → [G, H, R / G, d]."""
+        return heads.reshape(groups, -1, *heads.shape[1::2]).transpose(1, 2)
+
     def _own(self, x: Tensor, start: int) -> tuple[Tensor, Cache]:
         """Queries, keys and values of x itself: by one product where that is worth laying the matrices side by side."""
         if active() or not self._joinable(x):

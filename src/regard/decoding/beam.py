@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from regard.decoding.candidates import best, top
+from regard.decoding.candidates import log_sum, top
 from regard.decoding.lines import Finished, Lines
 from regard.decoding.loops import looping
 from regard.decoding.results import ENDINGS, NO_PROBABILITIES, Ending, Hypothesis
@@ -92,11 +92,12 @@ class BeamSearch:
         """One token more for each hypothesis; the parent [B, K] of each."""
         so_far = self.lines.tokens[:, :, :done].flatten(0, 1)
         sentence = self.sentence.repeat_interleave(self.settings.beam)
+        whole = log_sum(logits)
         allowed = self.rules.allow(logits, so_far, sentence, self.settings, self.places)
         parts: list[Lines] = []
         parents, each = [], self.settings.beam // self.settings.groups
         for group in range(self.settings.groups):
-            lines, parent = self._advance_group(logits, allowed, done, group * each, each, parts)
+            lines, parent = self._advance_group(allowed, whole, done, group * each, each, parts)
             parts.append(lines)
             parents.append(parent)
         self.lines = parts[0]
@@ -105,14 +106,15 @@ class BeamSearch:
         return torch.cat(parents, 1)
 
     def _advance_group(
-        self, logits: Tensor, allowed: Tensor, done: int, first: int, beam: int, earlier: list[Lines]
+        self, allowed: Tensor, whole: Tensor, done: int, first: int, beam: int, earlier: list[Lines]
     ) -> tuple[Lines, Tensor]:
         sentences = len(self.sentence)
-        rows = self._rows_of(logits, first, beam), self._rows_of(allowed, first, beam)
-        wanted = min(2 * beam, logits.shape[-1])
-        values, places = best(rows[0], self._diverse(rows[1], done, beam, earlier), wanted)
+        allowed, whole = self._rows_of(allowed, first, beam), self._rows_of(whole, first, beam)
+        wanted = min(2 * beam, allowed.shape[-1])
+        values, places = top(self._diverse(allowed, done, beam, earlier), wanted)
         # Ranked by what is left after the cost of likeness, scored by the model's own probability.
-        own = rows[1].gather(-1, places) - rows[0].logsumexp(-1, keepdim=True) if earlier else values
+        own = allowed.gather(-1, places) - whole if earlier else values - whole
+        values = values - whole
         lines = self.lines.take(self._columns(first, beam))
         total = (lines.score.view(-1, 1) + values).view(sentences, beam * wanted)
         _, order = top(total, min(2 * beam, beam * wanted))

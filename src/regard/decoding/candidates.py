@@ -1,4 +1,4 @@
-"""The best few of a large vocabulary, with their log-probabilities.
+"""The best few of a large vocabulary, and what their logits are log-probabilities against.
 
 R rows of hypotheses, V vocabulary.
 """
@@ -7,16 +7,16 @@ import torch
 from torch import Tensor
 
 CHUNK = 64
+BLOCK = 1 << 18
+"""Numbers that are summed up at once on a CPU: they fit its cache, and so does what is made of them on the way."""
 
 
-def best(logits: Tensor, allowed: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best of each row, best first: (log-probabilities, places), both [R, k].
-
-    `allowed` are the logits [R, V] with what may not be chosen at -inf; the probabilities are the model's own, so
-    what is forbidden takes its share with it.
-    """
-    values, places = top(allowed, k)
-    return values - logits.logsumexp(-1, keepdim=True), places
+def log_sum(logits: Tensor) -> Tensor:
+    """log Σ_v exp(logit_v) of each row: [R, 1]."""
+    rows = BLOCK // max(1, logits.shape[-1])
+    if logits.device.type != "cpu" or len(logits) <= rows or not rows:
+        return logits.logsumexp(-1, keepdim=True)
+    return torch.cat([block.logsumexp(-1, keepdim=True) for block in torch.split(logits, rows)])
 
 
 def top(numbers: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.decoding.candidates import best
+from regard.decoding.candidates import log_sum, top
 from regard.decoding.loops import looping
 from regard.decoding.results import NO_PROBABILITIES, Ending, Hypothesis
 from regard.decoding.rules import Places, Rules
@@ -68,13 +68,14 @@ class OneByOne:
 
     def _choose(self, logits: Tensor, so_far: Tensor, done: int) -> tuple[Tensor, Tensor]:
         """A token for each row, and its log-probability."""
+        whole = log_sum(logits)
         allowed = self.rules.allow(logits, so_far, self.sentence, self.settings, self.places)
         if self.dice is None:
-            values, places = best(logits, allowed, 1)
+            values, places = top(allowed, 1)
         else:
             places = drawn(allowed, self.dice[self.row_line, done].to(logits), self.settings).unsqueeze(-1)
-            values = allowed.gather(-1, places) - logits.logsumexp(-1, keepdim=True)
-        return self.places.tokens(places.squeeze(-1)), values.squeeze(-1)
+            values = allowed.gather(-1, places)
+        return self.places.tokens(places.squeeze(-1)), (values - whole).squeeze(-1)
 
     def _note(self, so_far: Tensor, values: Tensor, weights: Tensor | None) -> list[int]:
         """Write the step down; the rows whose sentence goes on."""

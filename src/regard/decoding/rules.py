@@ -42,19 +42,22 @@ class Rules:
     def allow(
         self, logits: Tensor, so_far: Tensor, sentence: Tensor, settings: SearchSettings, places: "Places"
     ) -> Tensor:
-        """The logits [R, V] after the tokens `so_far` [R, t], with what is not allowed at -inf."""
+        """The logits [R, V] after the tokens `so_far` [R, t], with what is not allowed set to -inf in place."""
         done = so_far.shape[1]
+        forced = None
+        if self.prefix is not None and done < self.prefix.shape[1]:
+            token = self.prefix[:, done].to(sentence.device)[sentence]
+            at = places.of(token).clamp(min=0).unsqueeze(-1)
+            forced = token != PAD, at, logits.gather(-1, at)
         never = {PAD, START} - {places.end} | {words[0] for words in self.forbidden if len(words) == 1}
         never |= ({places.end} if done < settings.fewest else set()) | (set() if settings.unknown else {UNKNOWN})
-        allowed = logits.index_fill(-1, places.of_all(sorted(never)), -torch.inf)
+        logits.index_fill_(-1, places.of_all(sorted(never)), -torch.inf)
         for words in self.forbidden:
             if 1 < len(words) <= done + 1:
-                _forbid_last(allowed, so_far, words, places)
+                _forbid_last(logits, so_far, words, places)
         if 0 < settings.no_repeat <= done:
-            _forbid_repeats(allowed, so_far, settings.no_repeat, places)
-        if self.prefix is not None and done < self.prefix.shape[1]:
-            allowed = _force(logits, allowed, self.prefix[:, done].to(sentence.device)[sentence], places)
-        return allowed
+            _forbid_repeats(logits, so_far, settings.no_repeat, places)
+        return logits if forced is None else _force(logits, *forced)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +111,8 @@ def _forbid_last(logits: Tensor, so_far: Tensor, words: Sequence[int], places: P
     logits[:, place] = torch.where(rows.unsqueeze(-1), -torch.inf, logits[:, place])
 
 
-def _force(logits: Tensor, allowed: Tensor, token: Tensor, places: Places) -> Tensor:
-    """Only `token` [R] where it is not PAD, even one that is forbidden: a prefix is an explicit wish."""
-    at = places.of(token).clamp(min=0).unsqueeze(-1)
-    only = torch.full_like(logits, -torch.inf).scatter(-1, at, logits.gather(-1, at))
-    return torch.where((token == PAD).unsqueeze(-1), allowed, only)
+def _force(logits: Tensor, rows: Tensor, at: Tensor, own: Tensor) -> Tensor:
+    """Only the place `at` [R, 1], with the logit it had, in some of the rows: a prefix is an explicit wish, and stands
+    even where it is forbidden."""
+    only = torch.full_like(logits, -torch.inf).scatter(-1, at, own)
+    return torch.where(rows.unsqueeze(-1), only, logits)

@@ -4,7 +4,7 @@ Shape letters: B sentences, S source places, T target places, R rows of hypothes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import torch
@@ -224,21 +224,12 @@ class Transformer(SequenceModel):
 
     def _decoded(self, tokens: Tensor, state: Written, memory: Looked, want_weights: bool) -> Climbed:
         x = self.words(tokens).states
-        together = None if state.came is None else self._within(state.together(tokens.device))
+        together = None if state.came is None else state.together(tokens.device, self.settings.window)
         climbed: Climbed = self.decoder(
             x, self._mask(tokens.shape[1], bool(state.caches)), state.caches, memory.sources, together=together,
             want_weights=want_weights,
         )  # fmt: skip
         return climbed
-
-    def _within(self, together: Together) -> Together:
-        """What the window leaves of it."""
-        if self.settings.window is None:
-            return together
-        near = together.times >= together.start - self.settings.window
-        cells = together.mask.dense((1,), near.device) & near
-        mask = settle(masks.tensor(cells), cells.shape, near.device, clean=True, alive=True)
-        return replace(together, mask=mask)
 
     def _mask(self, places: int, goes_on: bool) -> Mask | None:
         if self.settings.window is not None:

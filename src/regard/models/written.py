@@ -73,17 +73,19 @@ class Written:
             return self
         return self._apart() if self.caches else Written()
 
-    def together(self, device: torch.device) -> Together:
-        """How the rows attend at the next step."""
+    def together(self, device: torch.device, window: int | None = None) -> Together:
+        """How the rows attend at the next step, `window` steps back where there is one."""
         assert self.came is not None
         assert self.times is not None
         groups, each, _ = self.came.shape
         own = torch.eye(each, dtype=torch.bool, device=device).expand(groups, -1, -1)
         before = torch.zeros(groups, each, len(self.times), dtype=torch.bool, device=device)
         before = before.scatter_(2, self.came.to(device), True)
-        cells = torch.cat([before, own], 2).unsqueeze(1)
+        cells, times = torch.cat([before, own], 2).unsqueeze(1), self._times_then(each, device)
+        if window is not None:
+            cells = cells & (times >= self.length - window)
         mask = settle(masks.tensor(cells), cells.shape, device, clean=True, alive=True)
-        return Together(groups, self.length, self._times_then(each, device), mask)
+        return Together(groups, self.length, times, mask)
 
     def grown(self, caches: tuple[Cache, ...], tokens: int = 1) -> "Written":
         """After a step that left these caches."""

@@ -1,0 +1,179 @@
+"""Decoding beside its peers in one run, with the same weights: MarianMT of Transformers, and CTranslate2 where it is.
+
+    python benchmarks/decoding.py                                 a CPU: 3+3 layers, width 256, 64 sentences × 16 tokens
+    python benchmarks/decoding.py --device cuda                   a GPU: 6+6 layers, width 512, × 32 tokens, bfloat16
+
+Weights are drawn, so nothing ends by itself: every sentence runs to the same number of tokens on both sides, and what
+is timed is steps, not luck. That both say the same is checked first (in float32).
+"""
+
+import argparse
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.decoding.many import search_many
+from regard.decoding.settings import SearchSettings
+from regard.models.build import build
+from regard.models.sizes import Sizes
+from regard.models.transformer import Transformer
+from regard.models.transformer_settings import TransformerSettings
+from regard.text.specials import END, PAD, START
+
+HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "out": "out_proj"}
+
+
+def ours(layers: int, width: int, vocabulary: int) -> Transformer:
+    """A Transformer of the shape that MarianMT has."""
+    settings = TransformerSettings(
+        width=width, heads=8, encoder_layers=layers, decoder_layers=layers, feed_forward=4 * width, activation="silu",
+        norm_place="post", positions="sinusoidal_split", output_bias=True, dropout=0.0, share_embeddings=True,
+    )  # fmt: skip
+    model = build(settings, Sizes(source=vocabulary, target=vocabulary), "translate")
+    assert isinstance(model, Transformer)
+    return model.eval()
+
+
+def theirs(layers: int, width: int, vocabulary: int) -> Any:
+    from transformers import MarianConfig, MarianMTModel
+
+    config = MarianConfig(
+        vocab_size=vocabulary, d_model=width, encoder_layers=layers, decoder_layers=layers, encoder_attention_heads=8,
+        decoder_attention_heads=8, encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width, activation_function="swish",
+        scale_embedding=True, pad_token_id=PAD, eos_token_id=END, decoder_start_token_id=START, dropout=0.0,
+        forced_eos_token_id=None,
+    )  # fmt: skip
+    return MarianMTModel(config).eval()
+
+
+def pairs(layers: int) -> dict[str, str]:
+    """Our name of each part → MarianMT's."""
+    found = {"words.vectors.weight": "model.shared.weight", "output.bias": "final_logits_bias"}
+    for stack, side in (("encoder.stack", "encoder"), ("decoder", "decoder")):
+        parts = {"attention": "self_attn", "attention_norm": "self_attn_layer_norm"}
+        if side == "decoder":
+            parts |= {"cross": "encoder_attn", "cross_norm": "encoder_attn_layer_norm"}
+        linear = {"feed_forward.inner": "fc1", "feed_forward.outer": "fc2", "feed_forward_norm": "final_layer_norm"}
+        for own, other in parts.items():
+            names = {f".{ours}": f".{their}" for ours, their in HEADS.items()} if "norm" not in own else {"": ""}
+            linear |= {own + ours: other + their for ours, their in names.items()}
+        for layer in range(layers):
+            for own, other in linear.items():
+                for kind in ("weight", "bias"):
+                    found[f"{stack}.layers.{layer}.{own}.{kind}"] = f"model.{side}.layers.{layer}.{other}.{kind}"
+    return found
+
+
+def copy_weights(model: Transformer, marian: Any, layers: int, *, back: bool = False) -> None:
+    """MarianMT's weights into ours, or ours into MarianMT's."""
+    own, other = dict(model.state_dict()), marian.state_dict()
+    with torch.no_grad():
+        for ours_, theirs_ in pairs(layers).items():
+            one, two = own[ours_], other[theirs_].view_as(own[ours_])
+            two.copy_(one) if back else one.copy_(two)
+
+
+def seconds(run: Callable[[], Any], device: str) -> float:
+    if device == "cuda":
+        torch.cuda.synchronize()
+    begun = time.perf_counter()
+    run()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begun
+
+
+def compared(ours: Callable[[], Any], theirs: Callable[[], Any], device: str, times: int) -> tuple[float, float, float]:
+    """Medians of both in seconds, and the median of the ratios of neighbouring runs (the machine may be busy)."""
+    for run in (ours, theirs):
+        seconds(run, device)
+    taken = [(seconds(ours, device), seconds(theirs, device)) for _ in range(times)]
+    mine, other = zip(*taken, strict=True)
+    return statistics.median(mine), statistics.median(other), statistics.median(b / a for a, b in taken)
+
+
+def sources(count: int, length: int, vocabulary: int) -> Tensor:
+    torch.manual_seed(0)
+    source = torch.randint(4, vocabulary, (count, length))
+    source[:, -1] = END
+    return source
+
+
+def marian_tokens(marian: Any, source: Tensor, beam: int, tokens: int) -> Tensor:
+    with torch.inference_mode():
+        found: Tensor = marian.generate(
+            source, attention_mask=torch.ones_like(source), num_beams=beam, max_new_tokens=tokens,
+            min_new_tokens=tokens, do_sample=False, length_penalty=1.0,
+        )  # fmt: skip
+    return found[:, 1:]
+
+
+def settings(beam: int, tokens: int) -> SearchSettings:
+    return SearchSettings(beam=beam, limit_factor=0, limit_plus=tokens, fewest=tokens, stop_loops=False)
+
+
+def agreement(model: Transformer, marian: Any, source: Tensor, beam: int, tokens: int) -> float:
+    """The share of sentences for which both say the same."""
+    own = search_many(model, source.cpu().tolist(), settings(beam, tokens))
+    other = marian_tokens(marian, source, beam, tokens).cpu().tolist()
+    return sum(a[0].tokens == b for a, b in zip(own, other, strict=True)) / len(other)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--layers", type=int)
+    parser.add_argument("--width", type=int)
+    parser.add_argument("--vocabulary", type=int, default=8000)
+    parser.add_argument("--tokens", type=int)
+    parser.add_argument("--sentences", type=int)
+    parser.add_argument("--batches", default=None, help="batch sizes of MarianMT, with commas between")
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--beams", default="5,1")
+    given = parser.parse_args()
+    gpu = given.device == "cuda"
+    layers, width = given.layers or (6 if gpu else 3), given.width or (512 if gpu else 256)
+    tokens, count = given.tokens or (32 if gpu else 16), given.sentences or (2048 if gpu else 64)
+    sizes = [int(each) for each in (given.batches or ("64,256,512,1024,2048" if gpu else "16,32,64")).split(",")]
+    warnings.filterwarnings("ignore")
+    torch.manual_seed(0)
+    model, marian = ours(layers, width, given.vocabulary), theirs(layers, width, given.vocabulary)
+    copy_weights(model, marian, layers)
+    model, marian = model.to(given.device), marian.to(given.device)
+    source = sources(count, tokens, given.vocabulary).to(given.device)
+    print(
+        f"{layers}+{layers} layers, width {width}, vocabulary {given.vocabulary}, {count} sentences × {tokens} tokens,"
+    )
+    print(
+        f"{torch.cuda.get_device_name() if gpu else f'{torch.get_num_threads()} CPU threads'}, torch {torch.__version__}"
+    )
+    some = source[:32]
+    print(f"both say the same for {agreement(model, marian, some, 5, tokens):.0%} of 32 sentences (float32, beam 5)")
+    if gpu:
+        model, marian = model.bfloat16(), marian.bfloat16()
+    lists = source.cpu().tolist()
+    for beam in map(int, given.beams.split(",")):
+        for size in sizes:
+            part = lists[: min(count, 2 * size)] if gpu else lists
+
+            def mine(part: list[list[int]] = part, beam: int = beam) -> None:
+                search_many(model, part, settings(beam, tokens))
+
+            def other(part: list[list[int]] = part, size: int = size, beam: int = beam) -> None:
+                for start in range(0, len(part), size):
+                    marian_tokens(marian, source[start : min(start + size, len(part))], beam, tokens)
+
+            one, two, ratio = compared(mine, other, given.device, given.times)
+            print(
+                f"beam {beam}, {len(part)} sentences: regard {len(part) / one:,.0f} a second; MarianMT in batches of "
+                f"{size} {len(part) / two:,.0f}; ratio {ratio:.2f}", flush=True
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
