@@ -115,6 +115,9 @@ def _is_tensor(value: Any) -> bool:
 
 def _short(name: str) -> str:
     """The last two parts of a path say enough in a formula."""
+    if name.startswith("∂"):
+        above, _, below = name.partition("/∂")
+        return f"{above}/∂{_short(below)}"
     parts = name.split(".")
     return ".".join(parts[-2:])
 
@@ -186,9 +189,22 @@ def _negative(f: Formulas, args: Any, kwargs: Any) -> Part:
     return f"-{_held(f._value(args[0]), PRODUCT)}", SUM
 
 
+def _pattern(text: str) -> Callable[[Formulas, Any, Any], Part]:
+    """A formula with the arguments, by their place, where it has {0}, {1} …"""
+
+    def write(f: Formulas, args: Any, kwargs: Any) -> Part:
+        return text.format(*(_held(f._value(each), ALONE) for each in args)), PRODUCT
+
+    return write
+
+
 SPECIAL: dict[str, Callable[[Formulas, Any, Any], Part]] = {
     "add": _sum, "sub": _difference, "mm": _matrices, "bmm": _matrices, "mv": _matrices, "dot": _matrices,
     "addmm": _plus_matrices, "baddbmm": _plus_matrices, "addmv": _plus_matrices, "linear": _linear,
     "embedding": _gathered, "index": _gathered, "clone": _same, "_to_copy": _same, "copy": _copied, "cat": _joined,
+    "tanh_backward": _pattern("{0} · (1 - {1}²)"), "sigmoid_backward": _pattern("{0} · {1} · (1 - {1})"),
+    "_softmax_backward_data": _pattern("{1} · ({0} - Σ {0} · {1})"),
+    "_log_softmax_backward_data": _pattern("{0} - e^{1} · Σ {0}"),
+    "threshold_backward": _pattern("{0} · ({1} > {2})"), "nll_loss_backward": _pattern("-{0} / {6} at {2}"),
     "stack": _joined, "where": _chosen, "masked_fill": _filled, "neg": _negative,
 }  # fmt: skip

@@ -8,10 +8,15 @@ from regard.tracing.rules.norms import NAMES
 
 
 def names(
-    records: Sequence[Record], shown: Collection[int], target: int, gradients: dict[int, list[str]]
+    records: Sequence[Record],
+    shown: Collection[int],
+    target: int,
+    gradients: dict[int, str],
+    loss: bool = False,
 ) -> tuple[dict[int, str], dict[int, tuple[str, ...]]]:
-    """For the number of each record its name, and its other names."""
-    first = {record.number: _wanted(record, record.number in shown, target, gradients) for record in records}
+    """For the number of each record its name, and its other names. A target without a name is the output, or loss."""
+    unnamed = {target: "loss" if loss else "output"}
+    first = {record.number: _wanted(record, record.number in shown, unnamed, gradients) for record in records}
     stands = Counter(wanted[0] for number, wanted in first.items() if number in shown)
     chosen: dict[int, str] = {}
     taken: set[str] = set()
@@ -49,21 +54,21 @@ def _numbered(wish: str, seen: Counter[str], taken: set[str]) -> str:
     return f"{wish}#{seen[wish]}"
 
 
-def _wanted(record: Record, shown: bool, target: int, gradients: dict[int, list[str]]) -> list[str]:
+def _wanted(record: Record, shown: bool, unnamed: dict[int, str], gradients: dict[int, str]) -> list[str]:
     """The bare name and the full one."""
     if record.number in gradients:
-        return gradients[record.number][:1]
+        return [gradients[record.number]]
     if record.labels:
         name, _, module = record.labels[-1]
         return [name, joined(module, name)]
     if record.known_as:
         return [record.known_as]
     if record.role in ("given", "parameter"):
-        return [joined(record.module, "input")]
+        return [joined(record.module, "input" if record.role == "given" else record.role)]
     if record.outputs_of:
         return [record.outputs_of[0]]
-    if record.number == target and shown:
-        return ["output"]
+    if record.number in unnamed and shown:
+        return [unnamed[record.number]]
     statistic = NAMES.get(record.operation, {}).get(record.output)
     return [joined(record.module, statistic[0] if statistic else record.operation.rpartition(".")[2])]
 

@@ -22,6 +22,10 @@ RANDOM = frozenset({
 """Drawn by chance."""
 
 
+UNSAID = {"aten.native_batch_norm": ((3, "running_mean"), (4, "running_var"))}
+"""What is written to without the schema saying so, when it trains."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """What is known of an operation before it runs."""
@@ -32,6 +36,8 @@ class Operation:
     """Whether what comes out is a view of what goes in."""
     writes: tuple[tuple[int, str], ...]
     """Arguments it writes to: place and name."""
+    results: tuple[str, ...]
+    """Those of them that only take the result (`out=`)."""
     composite: bool
     """Whether it is written in terms of others (and seen whole only in inference mode)."""
 
@@ -39,7 +45,7 @@ class Operation:
 def operation(function: Any) -> Operation:
     """Of an OpOverload, or of a higher-order operator, of which nothing is known."""
     if not isinstance(function, torch._ops.OpOverload):
-        return Operation(f"{getattr(function, 'namespace', 'higher_order')}.{function}", False, (), False)
+        return Operation(f"{getattr(function, 'namespace', 'higher_order')}.{function}", False, (), (), False)
     schema = function._schema
     writes = tuple(
         (place, argument.name)
@@ -49,7 +55,8 @@ def operation(function: Any) -> Operation:
     base = function._overloadpacket.__name__
     plain = base.removesuffix("_") if writes and not base.startswith("_foreach") and not base.endswith("__") else base
     views = not writes and any(each.alias_info is not None for each in schema.returns)
-    composite = torch._C._dispatch_has_kernel_for_dispatch_key(
-        schema.name + (f".{schema.overload_name}" if schema.overload_name else ""), "CompositeImplicitAutograd"
-    )
-    return Operation(f"{function.namespace}.{plain}", views, writes, composite)
+    full = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
+    composite = torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd")
+    name = f"{function.namespace}.{plain}"
+    results = tuple(each.name for each in schema.arguments if each.is_out)
+    return Operation(name, views, UNSAID.get(name, writes), results, composite)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def read(tape: "Tape", tensor: Tensor, gradients: Sequence[Tensor], also: Sequence[Tensor] = ()) -> Derivation:
     target = asked(tape, tensor)
-    return Reading(tape, target, {}, [asked(tape, each) for each in also]).derivation()
+    found = [gradient_for(tape, target, each) for each in gradients]
+    return Reading(tape, target, found, [asked(tape, each) for each in also]).derivation()
 
 
 def asked(tape: "Tape", tensor: object) -> int:
@@ -41,11 +42,48 @@ def asked(tape: "Tape", tensor: object) -> int:
     return number
 
 
+def gradient_for(tape: "Tape", target: int, tensor: Tensor) -> int:
+    """The record of the gradient for a tensor, of the backward pass that began at the target."""
+    number = asked(tape, tensor)
+    found = [each for each in tape.gradients.of.get(number, ()) if each > target]
+    if not found:
+        raise ValueError(
+            f"no gradient for this tensor {list(tensor.shape)} was computed in the trace: differentiate inside it "
+            "(loss.backward() or torch.autograd.grad), with respect to a tensor that requires gradients"
+        )
+    from_target = [each for each in found if _begins_at(tape, each, target)]
+    if not from_target:
+        raise ValueError(
+            f"the gradient for this tensor {list(tensor.shape)} that was computed in the trace is not of the tensor "
+            "that was asked for: ask for the derivation of what was differentiated"
+        )
+    return from_target[-1]
+
+
+def _begins_at(tape: "Tape", gradient: int, target: int) -> bool:
+    """Whether what a gradient was made from, back to the end of the forward pass, has the ∂/∂ of the target itself."""
+    waiting, seen = [gradient], {gradient}
+    while waiting:
+        record = tape.records[waiting.pop()]
+        if begins(record, target):
+            return True
+        new = [each for each in record.sources if each > target and each not in seen]
+        seen.update(new)
+        waiting += new
+    return False
+
+
+def begins(record: Record, target: int) -> bool:
+    """Whether this is the 1 with which a backward pass from the target begins."""
+    called = record.called
+    return called is not None and called.operation == "aten.ones_like" and called.args[0] == Ref(target)
+
+
 class Reading:
     """The records that a derivation is made of, and what they become."""
 
-    def __init__(self, tape: "Tape", target: int, gradients: dict[int, list[str]], also: Sequence[int] = ()) -> None:
-        self._all = tape.records
+    def __init__(self, tape: "Tape", target: int, gradients: Sequence[int], also: Sequence[int] = ()) -> None:
+        self._all, self._of = tape.records, tape.gradients.of
         self._target, self._gradients = target, gradients
         self._asked = {target, *gradients, *also}
         self._sources: dict[int, tuple[int, ...]] = {}
@@ -70,7 +108,13 @@ class Reading:
 
     def derivation(self) -> Derivation:
         folding = Folding(self._records, self._sources, self._asked)
-        called, others = names(self._records, folding.shown, self._target, self._gradients)
+        called, others = names(self._records, folding.shown, self._target, {}, bool(self._gradients))
+        if self._gradients:
+            named = self._gradient_names(folding.shown, called)
+            folding = Folding(self._records, self._sources, self._asked | set(named))
+            called, others = names(self._records, folding.shown, self._target, named, True)
+            named = self._gradient_names(folding.shown, called)  # what they are for may now be called more simply
+            called, others = names(self._records, folding.shown, self._target, named, True)
         formulas = Formulas({each.number: each for each in self._records}, folding.shown, called)
         steps = [
             Step(
@@ -93,6 +137,19 @@ class Reading:
             for record in self._records
         ]
         return Derivation(steps, self._positions[self._target])
+
+    def _gradient_names(self, shown: set[int], called: dict[int, str]) -> dict[int, str]:
+        """For the records that are gradients for steps: ∂loss/∂ and the name of the step."""
+        loss, found = called[self._target], {}
+        for record in self._records:
+            if begins(record, self._target):
+                found[record.number] = f"∂{loss}/∂{loss}"
+            elif record.number in shown and record.number <= self._target:
+                for gradient in reversed(self._of.get(record.number, ())):
+                    if gradient in self._positions and gradient not in found:
+                        found[gradient] = f"∂{loss}/∂{called[record.number]}"
+                        break
+        return found
 
     def _inputs(self, record: Record, shown: set[int]) -> list[int]:
         """Of a shown step the shown ones it was made from, of another what it read."""

@@ -13,7 +13,7 @@ from regard.tracing.geometry import Geometry
 from regard.tracing.gradients import Gradients
 from regard.tracing.memory import Layer, Memory
 from regard.tracing.modules import Modules
-from regard.tracing.operations import CONSTANTS, RANDOM, Operation, operation
+from regard.tracing.operations import CONSTANTS, RANDOM, UNSAID, Operation, operation
 from regard.tracing.primitives import primitives
 from regard.tracing.record import Called, Record, Ref
 from regard.tracing.rules import RULES
@@ -65,14 +65,11 @@ class Tape:
     def __repr__(self) -> str:
         return f"Tape of {len(self.records)} tensors, {self.elements:,} numbers"
 
-    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] = (), also: Sequence[Tensor] = ()) -> "Derivation":
-        """How a tensor was computed, and its gradients for others, where it was differentiated inside the trace.
-
-        also: further tensors whose steps are to stand in it, whether the tensor was made from them or not.
-        """
+    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] = ()) -> "Derivation":
+        """How a tensor was computed, and its gradients for others, where it was differentiated inside the trace."""
         from regard.tracing.reading import read
 
-        return read(self, tensor, gradients, also)
+        return read(self, tensor, gradients)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -105,22 +102,32 @@ class Tape:
         """Run an operation as it would have run, and record it."""
         reads: list[int] = []
         noted = tuple([self._noted(each, reads) for each in args])
-        named = {key: self._noted(each, reads) for key, each in kwargs.items()} if kwargs else kwargs
+        named = {k: self._noted(v, reads) for k, v in kwargs.items() if k not in op.results} if kwargs else kwargs
         if op.views:
             return function(*args, **kwargs)
         written = _written(op, args, kwargs) if op.writes else []
         for tensor in written:
             self._keep(tensor)
         result = function(*args, **kwargs)
-        called = Called(op.name, function, noted, named, tuple(reads))
-        outputs = written or _outputs(result)
+        if op.name == "aten.copy":  # nothing is left of what was there
+            reads = [noted[1].record]
+        self._note(op, Called(op.name, function, noted, named, tuple(reads)), _outputs(result), written)
+        return result
+
+    def _note(self, op: Operation, called: Called, outputs: list[Tensor | None], written: list[Tensor]) -> None:
+        """A record for each tensor that came out, and for what was written to besides."""
         numbers = [-1] * len(outputs)
         for place in range(len(outputs) - 1, -1, -1):  # statistics come after what is made with them, and stand before
             output = outputs[place]
-            if output is not None and (written or not self._memory.known(output)):
-                numbers[place] = self._computed(output, op, called, place)
+            if output is None:
+                continue
+            in_place = any(output is each for each in written)
+            if in_place or not self._memory.known(output):
+                numbers[place] = self._add(output, *_role(op, called, place), called, place)
         called.outputs = tuple(numbers)
-        return result
+        for tensor in written:
+            if not any(tensor is each for each in outputs):
+                self._add(tensor, "opaque", op.name, tuple(dict.fromkeys(called.reads)), called, -1)
 
     def _noted(self, value: Any, reads: list[int]) -> Any:
         """An argument with a Ref in the place of each tensor."""
@@ -139,16 +146,6 @@ class Tape:
             self._count(held.tensor.numel(), "a copy of what is written over in place")
             held.keep()
 
-    def _computed(self, output: Tensor, op: Operation, called: Called, place: int) -> int:
-        entry = RULES.get(op.name)
-        role: Role = "opaque" if entry is None else "move" if entry.sort == "move" else "computed"
-        if (op.name in CONSTANTS and not _filled_from_a_tensor(op, called)) or (not called.reads and role == "opaque"):
-            role = "constant"
-        elif op.name in RANDOM:
-            role = "random"
-        sources = () if role in ("constant", "random") else tuple(dict.fromkeys(called.reads))
-        return self._add(output, role, op.name, sources, called, place)
-
     def _given(self, tensor: Tensor) -> int:
         role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "given"
         return self._add(tensor, role, role, (), None, 0)
@@ -156,6 +153,7 @@ class Tape:
     def _add(
         self, tensor: Tensor, role: Role, operation: str, sources: tuple[int, ...], called: Called | None, place: int
     ) -> int:
+        """A record of a tensor that holds its own numbers."""
         number, size = len(self.records), tensor.numel()
         held = None
         if self._largest is None or size <= self._largest:
@@ -232,12 +230,22 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._tape.run(function, op, args, kwargs or {})
 
 
-def _filled_from_a_tensor(op: Operation, called: Called) -> bool:
-    return op.name == "aten.fill" and isinstance(called.args[1], Ref)
+def _role(op: Operation, called: Called, place: int) -> tuple[Role, str, tuple[int, ...]]:
+    """What an output is, by which operation, from what."""
+    entry, sources = RULES.get(op.name), tuple(dict.fromkeys(called.reads))
+    if op.name in RANDOM or (op.name == "aten.native_dropout" and place == 1):
+        return "random", op.name, ()
+    if op.name in CONSTANTS and not (op.name == "aten.fill" and isinstance(called.args[1], Ref)):
+        return "constant", op.name, ()
+    if entry is None:
+        return ("opaque", op.name, sources) if sources else ("constant", op.name, ())
+    return "move" if entry.sort == "move" else "computed", op.name, sources
 
 
 def _written(op: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     """The tensors that it writes to."""
+    if op.name in UNSAID and not args[5]:
+        return []
     values: Iterable[Any] = (args[place] if place < len(args) else kwargs.get(name) for place, name in op.writes)
     found: list[Tensor] = []
     for value in values:

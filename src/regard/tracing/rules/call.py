@@ -96,12 +96,13 @@ Maker = Callable[[Call], Rule | Move | None]
 
 
 def table(index: Flat, **strides: int) -> IndexMap:
-    """A map that looks up what is not affine; `d2=5` adds a stride of 5 on axis 2."""
+    """A map that looks up what is not affine; `d2=5` adds a stride of 5 on axis 2. Axes of size 1 count for nothing."""
     found = compressed(index)
     full = list(found.strides)
     for name, stride in strides.items():
         full[int(name[1:])] += stride
-    return IndexMap(tuple(full), found.offset, found.table, found.lookup)
+    lookup = tuple(0 if n == 1 else step for n, step in zip(index.shape, found.lookup, strict=False))
+    return IndexMap(tuple(full), found.offset, found.table, lookup)
 
 
 def sent(call: Call, name: str, **others: Any) -> Move:

@@ -184,7 +184,7 @@ def leaky_relu(c: Call) -> Rule:
     return c.rule(choose(compare(">", x, number(0)), x, times(number(c["negative_slope"]), x)))
 
 
-@rule("each", "prelu", "_prelu_kernel")
+@rule("each", "_prelu_kernel")
 def prelu(c: Call) -> Rule:
     x = c.at(c["self"])
     return c.rule(choose(compare(">", x, number(0)), x, times(c.at(c["weight"]), x)))
@@ -228,7 +228,5 @@ def threshold(c: Call) -> Rule:
 @rule("each", "native_dropout")
 def native_dropout(c: Call) -> Rule:
     """x · kept / (1 - p): what is kept was drawn by chance."""
-    if c.output == 1:
-        return c.rule(Form("drawn", name="aten.native_dropout"))
     kept = times(c.at(c["input"]), c.at(c.sibling(1)))
     return c.rule(divided(kept, number(1 - c["p"])) if c["train"] is not False and c["p"] < 1 else kept)

@@ -132,7 +132,7 @@ def index_put(c: Call) -> Move | Rule | None:
     if not c["accumulate"]:
         return _written("values")(c)
     added, landing = c.source("values"), torch.arange(int(np.prod(c.shape))).reshape(c.shape)
-    lands = landing[[slice(None) if each is None else each.read() for each in c["indices"]]]
+    lands = landing[tuple(slice(None) if each is None else each.read() for each in c["indices"])]
     # One number for many places counts at each of them.
     values = torch.arange(added.size).reshape(added.shape).expand(lands.shape)
     return _added_up(c, added, lands.numpy().reshape(-1), values.numpy().reshape(-1))
