@@ -107,3 +107,29 @@ def test_large_masks_that_are_rules_go_to_flex() -> None:
         explain_choice(*inputs, mask=mask & mask.dense((3, 1, 4096, 4096), "cuda"))
     )
     assert explain_choice(*(each[:, :, :100] for each in inputs), mask=masks.lengths([1, 2, 3])).path == "sdpa"
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("mask", MASKS, ids=repr)
+@pytest.mark.parametrize("queries", [200, 1])
+def test_additive_kernels_give_the_values_and_gradients_of_the_reference(
+    mask: masks.Mask | None, dtype: torch.dtype, queries: int
+) -> None:
+    if queries == 1 and isinstance(mask, type(MASKS[4])):
+        pytest.skip("its lengths of queries are for 200")
+    inputs = made(heads=2, kv_heads=2, queries=queries, dtype=dtype)
+    score = scores.Additive.of(64, 64, 96).to("cuda", dtype)
+    fused, truth = (attend(*inputs, score=score, mask=mask, implementation=each) for each in ("fused", "reference"))
+    close(fused, truth, [*inputs, *score.parameters()])
+
+
+def test_additive_kernels_are_captured_in_a_graph() -> None:
+    inputs = [each.detach() for each in made(heads=1, kv_heads=1, queries=1)]
+    score = scores.Additive.of(64, 64, 96).cuda()
+    with torch.no_grad():
+        truth = attend(*inputs, score=score, implementation="fused")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            output = attend(*inputs, score=score, implementation="fused")
+        graph.replay()
+    torch.testing.assert_close(output, truth)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.support.nearest import unknown
+from regard.tracing.labels import label
 
 Hook = Literal["input", "rotate", "bias", "none"]
 Layout = Literal["interleaved", "split"]
@@ -102,7 +103,7 @@ def sinusoids(places: int, width: int, layout: Layout = "interleaved", base: flo
 
 
 def _sinusoids(places: Tensor, width: int, layout: Layout, base: float) -> Tensor:
-    angles = places.unsqueeze(-1) * _frequencies(width, base, places)
+    angles = label(places.unsqueeze(-1) * _frequencies(width, base, places), "angles", f"p / {base:g}^(2i/d)")
     sine, cosine = angles.sin(), angles[:, : width // 2].cos()
     if layout == "split":
         return torch.cat([sine, cosine], -1)
@@ -162,7 +163,7 @@ class Rotary(Positions):
 
 def _turns(places: Tensor, width: int, base: float) -> Tensor:
     """[places, width]: the cosines of a place's angles, then their sines."""
-    angles = places.unsqueeze(-1) * _frequencies(width, base, places)
+    angles = label(places.unsqueeze(-1) * _frequencies(width, base, places), "angles", f"p / {base:g}^(2i/d)")
     return torch.cat([angles.cos(), angles.sin()], -1)
 
 

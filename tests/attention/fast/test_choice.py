@@ -44,7 +44,10 @@ REFUSED = {
 def test_products_of_vectors_under_a_softmax_take_the_fast_path(settings: dict[str, object]) -> None:
     choice = explain_choice(Q, K, V, **settings)
     assert choice.path == "sdpa"
-    assert str(choice) == "sdpa: gives the same answer for this call, faster\nnot flex: it runs on a GPU only"
+    assert str(choice).splitlines() == [
+        "sdpa: gives the same answer for this call, faster", "not flex: it runs on a GPU only",
+        "not additive: its kernels run on a GPU only",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("settings", "says"), REFUSED.values(), ids=REFUSED)
@@ -57,7 +60,9 @@ def test_everything_else_takes_the_reference_and_an_explicit_wish_says_why_not(
     assert choice.why == "no fused path can serve this call"
     assert f"not {says}" in str(choice)
     attend(**settings)
-    message = f"implementation='fused': no fused path can serve this call (flex: it runs on a GPU only; {says})"
+    message = (
+        f"implementation='fused': no fused path can serve this call (flex: it runs on a GPU only; {says}; additive: "
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         attend(**settings, implementation="fused")
 

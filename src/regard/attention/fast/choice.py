@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.attention.call import Call
-from regard.attention.fast import flex, sdpa
+from regard.attention.fast import additive, flex, sdpa
 from regard.support.nearest import unknown
 from regard.tracing.labels import active
 
@@ -24,9 +24,16 @@ class Path:
     name: str
     obstacle: Callable[[Call], str | None]
     run: Callable[[Call], Tensor]
+    by_itself: bool = True
+    """Whether "auto" takes it, or only an explicit "fused"."""
 
 
-PATHS = (Path("flex", flex.obstacle, flex.run), Path("sdpa", sdpa.obstacle, sdpa.run))
+PATHS = (
+    Path("flex", flex.obstacle, flex.run),
+    Path("sdpa", sdpa.obstacle, sdpa.run),
+    # Compiled and interpreted, but not yet run on a GPU: until then it waits to be asked.
+    Path("additive", additive.obstacle, additive.run, by_itself=False),
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ def pick(call: Call, implementation: str) -> Path | None:
     if implementation not in IMPLEMENTATIONS:
         raise ValueError(unknown("implementation", str(implementation), IMPLEMENTATIONS))
     for path in PATHS:
-        if path.obstacle(call) is None:
+        if (path.by_itself or implementation == "fused") and path.obstacle(call) is None:
             return path
     if implementation == "fused":
         said = "; ".join(f"{path.name}: {path.obstacle(call)}" for path in PATHS)
@@ -67,4 +74,6 @@ def explain(call: Call, implementation: str) -> Choice:
         return Choice("reference", "asked for", obstacles)
     if active():
         return Choice("reference", "a derivation is being recorded, and only this path shows every step", obstacles)
+    if len(obstacles) < len(PATHS):
+        return Choice("reference", "the fused path that can serve this call waits to be asked for", obstacles)
     return Choice("reference", "no fused path can serve this call", obstacles)

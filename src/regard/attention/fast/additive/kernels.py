@@ -5,17 +5,17 @@ A pair may be attended where the query and the key are real (t < query_counts[n]
 -left <= s - (t + shift) <= right, and where the table `keep` holds (its strides are 0 along axes it does not have).
 """
 
-# ruff: noqa: N803, N806 - constants of a kernel are written in capitals
 # mypy: ignore-errors
 import triton
 import triton.language as tl
 
 from regard.attention.fast.additive.tiles import (
     bounded,
-    column_of,
     hyperbolic,
     level_of,
+    product,
     rough,
+    rounded,
     rows_of,
     score_tile,
     slope_chunk,
@@ -38,12 +38,10 @@ def allowed(t, s, t_real, s_real, keep_ptr, keep_t, keep_s, left, right, shift, 
 @triton.jit
 def some_allowed(t0, s0, queries, keys, left, right, shift, BT: tl.constexpr, BS: tl.constexpr):
     """Whether any pair of a tile may be attended, by the rules alone."""
-    return (
-        (t0 < queries) & (s0 < keys) & (s0 + BS - 1 - (t0 + shift) >= -left) & (s0 - (t0 + BT - 1 + shift) <= right)
-    )
+    return (t0 < queries) & (s0 < keys) & (s0 + BS - 1 - (t0 + shift) >= -left) & (s0 - (t0 + BT - 1 + shift) <= right)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["first", "left", "right", "shift"])
 def scores_kernel(
     q_ptr, k_ptr, v_ptr, table, query_counts, key_counts, keep_ptr, out_ptr, first, T, S, width, left, right, shift,
     q_batch, q_stride, k_batch, k_stride, keep_n, keep_t, keep_s, out_rows, DP: tl.constexpr, BT: tl.constexpr,
@@ -62,18 +60,16 @@ def scores_kernel(
             q_ptr + n * q_batch, t, q_stride, t_real, k_ptr + n * k_batch, s, k_stride, s_real, v_ptr, table, width,
             DP, BT, BS, BD, LEVELS, EXACT,
         )  # fmt: skip
-        may = allowed(
-            t, s, t_real, s_real, keep_ptr + n * keep_n, keep_t, keep_s, left, right, shift, HAS_KEEP
-        )
+        may = allowed(t, s, t_real, s_real, keep_ptr + n * keep_n, keep_t, keep_s, left, right, shift, HAS_KEEP)
         tl.store(here, tl.where(may, score, float("-inf")), mask=inside)
     else:
         tl.store(here, tl.full([BT, BS], float("-inf"), tl.float32), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["first"])
 def mix_kernel(
     score_ptr, value_ptr, key_counts, out_ptr, lse_ptr, first, T, S, E, value_batch, value_stride, rows,
-    BT: tl.constexpr, BS: tl.constexpr, BE: tl.constexpr, PRECISE: tl.constexpr,
+    BT: tl.constexpr, BS: tl.constexpr, BE: tl.constexpr, PRECISE: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """out[n, t] = softmax(score[n, t]) value[n], and lse[n, t] = log Σ_s e^score; 0 and -inf where nothing is seen."""
     n = tl.program_id(2).to(tl.int64)
@@ -100,15 +96,12 @@ def mix_kernel(
         value = tl.load(
             value_ptr + n * value_batch + s.to(tl.int64)[:, None] * value_stride + e[None, :], mask=inside, other=0.0
         )
-        if PRECISE:
-            mixed = mixed * fade[:, None] + tl.dot(p, value, input_precision="ieee")
-        else:
-            mixed = mixed * fade[:, None] + tl.dot(p.to(value.dtype), value)
+        mixed = product(rounded(p, value.dtype, EXACT), value, mixed * fade[:, None], PRECISE, EXACT)
     seen = weight > 0
     mixed = tl.where(seen[:, None], mixed / tl.where(seen, weight, 1.0)[:, None], 0.0)
     row = n * T + first + t
     tl.store(
-        out_ptr + row[:, None] * E + e[None, :], mixed.to(out_ptr.dtype.element_ty),
+        out_ptr + row[:, None] * E + e[None, :], rounded(mixed, out_ptr.dtype.element_ty, EXACT),
         mask=real[:, None] & (e < E)[None, :],
     )  # fmt: skip
     if tl.program_id(0) == 0:
@@ -116,7 +109,7 @@ def mix_kernel(
         tl.store(lse_ptr + row, lse, mask=real)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["first", "left", "right", "shift"])
 def back_kernel(
     q_ptr, k_ptr, v_ptr, table, query_counts, key_counts, keep_ptr, value_ptr, lse_ptr, delta_ptr, grad_ptr, p_ptr,
     ds_ptr, first, T, S, width, E, left, right, shift, q_batch, q_stride, k_batch, k_stride, keep_n, keep_t, keep_s,
@@ -136,9 +129,7 @@ def back_kernel(
             q_ptr + n * q_batch, t, q_stride, t_real, k_ptr + n * k_batch, s, k_stride, s_real, v_ptr, table, width,
             DP, BT, BS, BD, LEVELS, EXACT,
         )  # fmt: skip
-        may = allowed(
-            t, s, t_real, s_real, keep_ptr + n * keep_n, keep_t, keep_s, left, right, shift, HAS_KEEP
-        )
+        may = allowed(t, s, t_real, s_real, keep_ptr + n * keep_n, keep_t, keep_s, left, right, shift, HAS_KEEP)
         lse = tl.load(lse_ptr + n * T + t, mask=t_real, other=float("-inf"))
         may &= (lse > float("-inf"))[:, None]
         p = tl.where(may, tl.exp2((score - tl.where(lse > float("-inf"), lse, 0.0)[:, None]) * LOG2E), 0.0)
@@ -152,21 +143,18 @@ def back_kernel(
                 value_ptr + n * value_batch + s.to(tl.int64)[:, None] * value_stride + e[None, :],
                 mask=s_real[:, None] & (e < E)[None, :], other=0.0,
             )  # fmt: skip
-            if PRECISE:
-                dp += tl.dot(grad, tl.trans(value), input_precision="ieee")
-            else:
-                dp += tl.dot(grad.to(value.dtype), tl.trans(value))
+            dp = product(grad.to(value.dtype), tl.trans(value), dp, PRECISE, EXACT)
         delta = tl.load(delta_ptr + n * T + t, mask=t_real, other=0.0)
         ds = p * (dp - delta[:, None])
-        tl.store(p_ptr + place, p.to(p_ptr.dtype.element_ty), mask=inside)
-        tl.store(ds_ptr + place, ds.to(ds_ptr.dtype.element_ty), mask=inside)
+        tl.store(p_ptr + place, rounded(p, p_ptr.dtype.element_ty, EXACT), mask=inside)
+        tl.store(ds_ptr + place, rounded(ds, ds_ptr.dtype.element_ty, EXACT), mask=inside)
     else:
         nothing = tl.zeros([BT, BS], tl.float32)
-        tl.store(p_ptr + place, nothing.to(p_ptr.dtype.element_ty), mask=inside)
-        tl.store(ds_ptr + place, nothing.to(ds_ptr.dtype.element_ty), mask=inside)
+        tl.store(p_ptr + place, rounded(nothing, p_ptr.dtype.element_ty, EXACT), mask=inside)
+        tl.store(ds_ptr + place, rounded(nothing, ds_ptr.dtype.element_ty, EXACT), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["x_first", "y_first", "left", "right", "shift"])
 def slopes_kernel(
     x_ptr, y_ptr, v_ptr, table, row_counts, column_counts, ds_ptr, out_ptr, dv_ptr, x_first, y_first, rows, columns,
     width, left, right, shift, x_batch, x_stride, y_batch, y_stride, ds_batch, ds_row, ds_column, out_batch, blocks,
@@ -203,7 +191,7 @@ def slopes_kernel(
             near, y, reach = bounded(x, y)
             level = level_of(table, reach, LEVELS)
             if level < LEVELS:
-                slope, value = slope_chunk(slope, value, near, y, w, table, table, level, BR, BC, BD, WANT_V, EXACT)
+                slope, value = slope_chunk(slope, value, near, y, w, table, level, BR, BC, BD, WANT_V, EXACT)
             else:
                 slope, value = plain_slopes(
                     slope, value, x, x_real, y_ptr + n * y_batch, y_first, c0, y_stride, y_count, d, width, ds_ptr, r,
@@ -219,7 +207,7 @@ def slopes_kernel(
     slope = slope * v[None, :]
     if ADD:
         slope += tl.load(here, mask=inside, other=0.0).to(tl.float32)
-    tl.store(here, slope.to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(here, rounded(slope, out_ptr.dtype.element_ty, EXACT), mask=inside)
     if WANT_V:
         part = dv_ptr + (n * blocks + x_first // BR + tl.program_id(1)) * width + d
         tl.store(part, tl.sum(value, 0), mask=d < width)
@@ -241,7 +229,7 @@ def plain_slopes(
     return slope, value
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["left", "right", "shift"])
 def few_kernel(
     q_ptr, k_ptr, v_ptr, query_counts, key_counts, keep_ptr, value_ptr, out_ptr, lse_ptr, T, S, width, E, left, right,
     shift, q_batch, q_stride, k_batch, k_stride, keep_n, keep_t, keep_s, value_batch, value_stride, BS: tl.constexpr,
@@ -251,7 +239,9 @@ def few_kernel(
     n, t = tl.program_id(0).to(tl.int64), tl.program_id(1)
     d, e = tl.arange(0, DP), tl.arange(0, EP)
     queries, keys = tl.load(query_counts + n).to(tl.int32), tl.load(key_counts + n).to(tl.int32)
-    q = tl.load(q_ptr + n * q_batch + t * q_stride + d, mask=d < width, other=0.0).to(tl.float32)
+    q = tl.load(q_ptr + n * q_batch + t * q_stride + d, mask=d < tl.where(t < queries, width, 0), other=0.0).to(
+        tl.float32
+    )
     v = tl.load(v_ptr + d, mask=d < width, other=0.0).to(tl.float32)
     largest, weight = float("-inf"), 0.0
     mixed = tl.zeros([EP], tl.float32)
@@ -277,12 +267,12 @@ def few_kernel(
         largest = new
     seen = weight > 0
     mixed = tl.where(seen, mixed / tl.where(seen, weight, 1.0), 0.0)
-    tl.store(out_ptr + (n * T + t) * E + e, mixed.to(out_ptr.dtype.element_ty), mask=e < E)
+    tl.store(out_ptr + (n * T + t) * E + e, rounded(mixed, out_ptr.dtype.element_ty, EXACT), mask=e < E)
     lse = tl.where(seen, largest / LOG2E + tl.log(tl.where(seen, weight, 1.0)), float("-inf"))
     tl.store(lse_ptr + n * T + t, lse)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["left", "right", "shift"])
 def few_back_kernel(
     q_ptr, k_ptr, v_ptr, query_counts, key_counts, keep_ptr, value_ptr, lse_ptr, delta_ptr, grad_ptr, dq_ptr, dk_ptr,
     dvalue_ptr, dv_ptr, S, width, E, left, right, shift, q_batch, k_batch, k_stride, keep_n, keep_s, value_batch,
@@ -294,7 +284,7 @@ def few_back_kernel(
     d, e = tl.arange(0, DP), tl.arange(0, EP)
     queries, keys = tl.load(query_counts + n).to(tl.int32), tl.load(key_counts + n).to(tl.int32)
     keys = tl.where(queries > 0, keys, 0)
-    q = tl.load(q_ptr + n * q_batch + d, mask=(d < width) & (queries > 0), other=0.0).to(tl.float32)
+    q = tl.load(q_ptr + n * q_batch + d, mask=d < tl.where(queries > 0, width, 0), other=0.0).to(tl.float32)
     v = tl.load(v_ptr + d, mask=d < width, other=0.0).to(tl.float32)
     grad = tl.load(grad_ptr + n * E + e, mask=e < E, other=0.0).to(tl.float32)
     lse, delta = tl.load(lse_ptr + n), tl.load(delta_ptr + n)
@@ -316,12 +306,13 @@ def few_back_kernel(
         dv += tl.sum(ds[:, None] * turned, 0)
         place = n * S + s.to(tl.int64)
         tl.store(
-            dk_ptr + place[:, None] * width + d[None, :], slope.to(dk_ptr.dtype.element_ty),
+            dk_ptr + place[:, None] * width + d[None, :], rounded(slope, dk_ptr.dtype.element_ty, EXACT),
             mask=(s < S)[:, None] & (d < width)[None, :],
         )  # fmt: skip
         tl.store(
-            dvalue_ptr + place[:, None] * E + e[None, :], (p[:, None] * grad[None, :]).to(dvalue_ptr.dtype.element_ty),
+            dvalue_ptr + place[:, None] * E + e[None, :],
+            rounded(p[:, None] * grad[None, :], dvalue_ptr.dtype.element_ty, EXACT),
             mask=(s < S)[:, None] & (e < E)[None, :],
         )  # fmt: skip
-    tl.store(dq_ptr + n * width + d, dq.to(dq_ptr.dtype.element_ty), mask=d < width)
+    tl.store(dq_ptr + n * width + d, rounded(dq, dq_ptr.dtype.element_ty, EXACT), mask=d < width)
     tl.store(dv_ptr + n * width + d, dv, mask=d < width)

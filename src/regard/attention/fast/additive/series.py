@@ -90,9 +90,10 @@ def _best(reach: float, terms: int, slopes: bool) -> tuple[float, float, Values,
 
 def _fitted(features: Values, wanted: Values) -> tuple[Values, float]:
     """Least squares, weighed anew where the error is largest, and the largest error that is left."""
-    weights, best, least = np.ones(len(wanted)), np.zeros(features.shape[1]), math.inf
+    weights, least = np.ones(len(wanted)), math.inf
+    best: Values = np.zeros(features.shape[1])
     for _ in range(5):
-        found = np.linalg.lstsq(features * weights[:, None], wanted * weights, rcond=1e-10)[0]
+        found: Values = np.linalg.lstsq(features * weights[:, None], wanted * weights, rcond=1e-10)[0]
         errors = np.abs(features @ found - wanted)
         if errors.max() < least:
             best, least = found, float(errors.max())

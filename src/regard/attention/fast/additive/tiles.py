@@ -6,7 +6,6 @@ Shape letters of a tile: BT rows, BS columns, BD dimensions taken at a time.
 Interpreted (EXACT) there is no inline assembly, and the same arithmetic is done by Triton's own functions.
 """
 
-# ruff: noqa: N803, N806 - constants of a kernel are written in capitals
 # mypy: ignore-errors
 import triton
 import triton.language as tl
@@ -54,6 +53,27 @@ def rough(x, EXACT: tl.constexpr):
     if EXACT:
         return 1.0 - 2.0 / (1.0 + tl.exp2(x * TWO_LOG2E))
     return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def rounded(x, kind: tl.constexpr, EXACT: tl.constexpr):
+    """float32 in another kind of numbers, to the nearest; an interpreter would cut the digits of bfloat16 off."""
+    if EXACT:  # noqa: SIM102 - constants are told apart one after the other
+        if kind == tl.bfloat16:
+            bits = x.to(tl.int32, bitcast=True)
+            bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & -65536
+            x = bits.to(tl.float32, bitcast=True)
+    return x.to(kind)
+
+
+@triton.jit
+def product(a, b, total, PRECISE: tl.constexpr, EXACT: tl.constexpr):
+    """total + a b, summed in float32; of float32 without losing digits. An interpreter multiplies no bfloat16."""
+    if EXACT:
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), total)
+    if PRECISE:
+        return tl.dot(a, b, total, input_precision="ieee")
+    return tl.dot(a, b, total)
 
 
 @triton.jit
@@ -122,11 +142,11 @@ def score_chunk(
         qs2, qc2 = 2.0 * qs * qc, 1.0 - 2.0 * qs * qs
         ks2, kc2 = 2.0 * ks * kc, 1.0 - 2.0 * ks * ks
         qs, qc = qs * v[None, :], qc * v[None, :]
-        for m in range(0, terms):
+        for m in range(terms):
             c = tl.load(table + level * ROW + 3 + m)
             left = side_by_side((qs * c).to(tl.float16), (qc * c).to(tl.float16), BT, BD)
             right = side_by_side(kc.to(tl.float16), ks.to(tl.float16), BS, BD)
-            total = tl.dot(left, tl.trans(right), total)
+            total = product(left, tl.trans(right), total, False, EXACT)
             qs, qc = turned(qs, qc, qs2, qc2)
             ks, kc = turned(ks, kc, ks2, kc2)
     else:
@@ -143,7 +163,7 @@ def plain_chunk(
     EXACT: tl.constexpr,
 ):  # fmt: skip
     """The same, each tanh by itself: right for all numbers."""
-    for j in range(0, count):
+    for j in range(count):
         q = column_of(q_ptr, q_row, q_stride, d0 + j, q_real)
         k = column_of(k_ptr, k_row, k_stride, d0 + j, k_real)
         v = tl.load(v_ptr + d0 + j).to(tl.float32) / largest
@@ -189,7 +209,7 @@ def exact_chunk(
     most = tl.max(tl.max(tl.abs(q), 1), 0) + tl.max(tl.max(tl.abs(k), 1), 0)
     count = tl.minimum(width - d0, BD)
     fours = tl.where(most < 10.5, count // 4, 0)  # e^(4 · 2 · 10.5) is below the largest float32
-    for four in range(0, fours):
+    for four in range(fours):
         total = fast_chunk(
             total, q_ptr, q_row, q_stride, q_real, k_ptr, k_row, k_stride, k_real, v_ptr, largest, d0 + 4 * four, EXACT
         )
@@ -225,7 +245,7 @@ def score_tile(
 
 @triton.jit
 def slope_chunk(
-    slope, value, x, y, w, table, terms_ptr, level, BR: tl.constexpr, BC: tl.constexpr, BD: tl.constexpr,
+    slope, value, x, y, w, table, level, BR: tl.constexpr, BC: tl.constexpr, BD: tl.constexpr,
     WANT_V: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """slope + Σ_c w (1 - tanh²(x + y)) and value + Σ_c w tanh(x + y), over the columns: x [BR, BD], y [BC, BD]."""
@@ -235,10 +255,10 @@ def slope_chunk(
     ys, yc = sine(rate * y, EXACT), cosine(rate * y, EXACT)
     xs2, xc2 = 2.0 * xs * xc, 1.0 - 2.0 * xs * xs
     ys2, yc2 = 2.0 * ys * yc, 1.0 - 2.0 * ys * ys
-    for m in range(0, terms):
+    for m in range(terms):
         g = tl.load(table + level * ROW + 3 + TERMS + m)
-        cosines = tl.dot(w, yc.to(w.dtype))
-        sines = tl.dot(w, ys.to(w.dtype))
+        cosines = product(w, rounded(yc, w.dtype, EXACT), tl.zeros([BR, BD], tl.float32), False, EXACT)
+        sines = product(w, rounded(ys, w.dtype, EXACT), tl.zeros([BR, BD], tl.float32), False, EXACT)
         slope += g * (xc * cosines - xs * sines)
         if WANT_V:
             c = tl.load(table + level * ROW + 3 + m)
