@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.data.compressed import Opened, opened
+from regard.support.compressed import Opened, opened
 from regard.support.errors import Misuse
 
 BOM = "\ufeff"

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Protocol, Self
 
-from regard.data.compressed import opened
 from regard.data.lines import Line, Undecodable, lines
 from regard.support.atomic import sync_folder, write_text
+from regard.support.compressed import opened
 from regard.support.errors import Misuse
 
 AT_ONCE = 1024

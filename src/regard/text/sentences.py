@@ -47,7 +47,7 @@ def sentences(text: str) -> list[Sentence]:
 
     White space at the beginning is a sentence of no words with that behind it.
     """
-    found = []
+    found: list[Sentence] = []
     for line, end in _lines(text):
         found += _of_line(line, end)
     return found

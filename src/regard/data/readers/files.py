@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from regard.data.compressed import Opened, opened
 from regard.data.places import place
+from regard.support.compressed import Opened, opened
 
 
 class Files:

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.compressed import Opened
 from regard.data.lines import Undecodable, lines
 from regard.data.readers.examples import Bad, Example, Read
 from regard.data.readers.files import Files
 from regard.data.readers.tables import WRONG, numbered
 from regard.data.sources import Images
+from regard.support.compressed import Opened
 from regard.support.errors import Misuse
 
 Pixels = NDArray[np.uint8]
