@@ -153,6 +153,18 @@ class Derivation:
 
         return latex(self, digits, only, document)
 
+    def html(self, title: str | None = None, digits: int = 4, largest: int | None = 250_000) -> str:
+        """As one HTML file in which every number opens; numbers of steps of more than `largest` cells stay out."""
+        from regard.tracing.render.html import html
+
+        return html(self, title, digits, largest)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page, in a frame."""
+        from regard.tracing.render.html import framed
+
+        return framed(self)
+
     def save(self, path: str | Path) -> None:
         """Write it to a file, as what its name ends in."""
         from regard.tracing.render.saving import save

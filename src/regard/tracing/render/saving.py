@@ -8,6 +8,7 @@ from regard.tracing.derivation import Derivation
 
 WRITERS: dict[str, Callable[[Derivation], str]] = {
     ".json": lambda derivation: derivation.to_json(),
+    ".html": lambda derivation: derivation.html(),
     ".md": lambda derivation: derivation.markdown(),
     ".tex": lambda derivation: derivation.latex(),
     ".txt": lambda derivation: derivation.text(width=100, color=False),

@@ -1,0 +1,131 @@
+// MathML: the notation of equations, and names and formulas as mathematics.
+// A part is a list of pieces of markup between which a line may be broken.
+
+function safe(text) {
+  return String(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
+}
+
+function mo(sign, spacing = "") {
+  return `<mo${spacing}>${safe(sign)}</mo>`;
+}
+
+function row(markup) {
+  return `<mrow>${markup}</mrow>`;
+}
+
+// A number as mathematics: 1.2e-5 is 1.2 · 10^-5.
+function numberMarkup(text, attributes = "") {
+  const [body, exponent] = /^-?\d.*e/.test(text) ? text.split("e") : [text];
+  const number = `<mn${attributes}>${safe(typeset(body))}</mn>`;
+  return exponent ? row(`${number}${mo("·")}<msup><mn>10</mn><mn>${typeset(exponent)}</mn></msup>`) : number;
+}
+
+// Notation in which fractions stand upright, or with `linear` on the line, where they can be broken.
+function mathNotation(groups, linear) {
+  const whole = (part) => part.pieces.join("");
+  const alone = (markup, level = ALONE) => ({ pieces: [markup], level });
+  const wrapped = (part, before, after, level) => {
+    const pieces = [...part.pieces];
+    pieces[0] = before + pieces[0];
+    pieces[pieces.length - 1] += after;
+    return { pieces, level };
+  };
+  const held = (part, level) => (part.level >= level ? part : wrapped(part, mo("("), mo(")"), ALONE));
+  const together = (part) => row(whole(part));
+  return {
+    about: "≈",
+    equals: "=",
+    one: (text, leaf) => alone(leaf ? nameMarkup(leaf.step.name, leaf.step.place(leaf.flat), linked(leaf)) : token(text)),
+    leaf(a, digits) {
+      if (!known(a.value)) return alone(nameMarkup(a.step.name, a.step.place(a.flat), a.step ? linked(a) : ""));
+      const { text } = shown(a.value, digits, a.step ? a.step.dtype : "float64");
+      const mark = a.step ? linked(a) : "";
+      if (text.startsWith("-")) return { ...alone(numberMarkup(text, mark), SUM), minus: numberMarkup(text.slice(1), mark) };
+      return alone(numberMarkup(text, mark), text.includes("e") && /\d/.test(text[0]) ? PRODUCT : ALONE);
+    },
+    omitted: (count) => alone(`${mo("⋯")}<mtext class="rg-more" data-more="1">(${count} more)</mtext>`, LEFT_OUT),
+    sum(parts) {
+      if (parts.length === 1) return parts[0];
+      const rest = parts.slice(1).flatMap((part) => {
+        if (part.minus) return [mo("−", FORM_INFIX) + part.minus];
+        return wrapped(held(part, SUM), mo("+", FORM_INFIX), "", SUM).pieces;
+      });
+      return { pieces: [...held(parts[0], SUM).pieces, ...rest], level: SUM };
+    },
+    product(parts) {
+      if (parts.length === 1) return parts[0];
+      return alone(parts.map((each) => whole(held(each, POWER))).join(mo("·")), PRODUCT);
+    },
+    difference(a, b) {
+      return { pieces: [...held(a, SUM).pieces, ...wrapped(held(b, PRODUCT), mo("−", FORM_INFIX), "", SUM).pieces], level: SUM };
+    },
+    negative: (a) => wrapped(held(a, POWER), mo("−", FORM_PREFIX), "", SUM),
+    quotient(a, b) {
+      if (!linear) return alone(`<mfrac>${together(a)}${together(b)}</mfrac>`, PRODUCT);
+      return { pieces: [...held(a, PRODUCT).pieces, ...wrapped(held(b, POWER), mo("/"), "", PRODUCT).pieces], level: PRODUCT };
+    },
+    power: (a, b) => alone(`<msup>${together(held(a, ALONE))}${together(b)}</msup>`, POWER),
+    call(name, parts) {
+      const inside = parts.flatMap((part, k) => (k ? wrapped(part, mo(","), "", 0).pieces : part.pieces));
+      const body = inside.length ? { pieces: inside, level: 0 } : alone("");
+      return wrapped(body, `<mi>${safe(name)}</mi>${mo("(")}`, mo(")"), ALONE);
+    },
+    root: (a) => alone(`<msqrt>${whole(a)}</msqrt>`),
+    chosen(condition, yes, no) {
+      const pieces = [whole(yes), `<mtext>&nbsp;if&nbsp;</mtext>${whole(condition)}`, `<mtext>&nbsp;else&nbsp;</mtext>${whole(no)}`];
+      return { pieces, level: 0 };
+    },
+    compared: (a, name, b) => alone(whole(held(a, SUM)) + mo(name) + whole(held(b, SUM)), 0),
+    words: (text) => text,
+    joined: (left, relation, right) => [whole(left) + mo(relation, FORM_INFIX), ...right.pieces],
+    said: (left, words) => [whole(left), `<mtext>&nbsp;${safe(words.trim())}</mtext>`],
+  };
+
+  function linked(a) {
+    const group = groups.get(a.step);
+    return ` data-cell="${a.step.position}:${a.flat}" class="rg-n${group === undefined ? "" : ` rg-p${group}`}"`;
+  }
+}
+
+const FORM_INFIX = ' form="infix"';
+const FORM_PREFIX = ' form="prefix"';
+
+function token(text) {
+  return /^\d/.test(text) ? `<mn>${text}</mn>` : `<mi>${safe(text)}</mi>`;
+}
+
+// A step's name as mathematics: a letter with its index, or a path as it is.
+function nameMarkup(name, place = "", attributes = "") {
+  const plain = /^\p{L}+\d*['′]*(_(\{[^{}]*\}|[\p{L}\p{N}_]+))?$/u.test(name) || /^∂[\p{L}\d_]+\/∂[\p{L}\d_]+$/u.test(name);
+  const called = plain ? formulaMarkup(name) : `<mtext class="rg-path">${safe(name)}</mtext>`;
+  return `<mrow${attributes}>${called}${place ? `<mtext>${safe(place)}</mtext>` : ""}</mrow>`;
+}
+
+const PIECE = /(\p{L}+\d*)(['′]*)(?:_(\{[^{}]*\}|[\p{L}\p{N}_]+))?|\^(\{[^{}]*\}|\([^()]*\)|-?[\p{L}\p{N}]+)|(\d+(?:\.\d+)?)|(\s+)|(.)/gsu;
+const RAISED = { "ᵀ": "⊤", "²": "2", "³": "3", "¹": "1" };
+
+// A formula as the code tells it (`softmax(Q K^T / √d)`). `known` gives attributes for the names of steps.
+function formulaMarkup(text, attributesOf = () => "") {
+  const pieces = [];
+  const raise = (markup) => pieces.push(`<msup>${row(pieces.pop() ?? "")}${markup}</msup>`);
+  const inner = (part) => row(/^[{]/.test(part) ? formulaMarkup(part.slice(1, -1)) : /^\p{L}/u.test(part) ? `<mi>${safe(part)}</mi>` : formulaMarkup(part));
+  for (const [all, base, prime, low, high, number, space, sign] of text.matchAll(PIECE)) {
+    if (base) {
+      // Letters that stand for raised signs follow a name without a break: Kᵀ.
+      const raised = [...base].findIndex((letter) => letter in RAISED);
+      const stem = raised > 0 ? base.slice(0, raised) : base;
+      const named = `<mi${attributesOf(all)}>${safe(stem + prime.replaceAll("'", "′"))}</mi>`;
+      pieces.push(low ? `<msub${attributesOf(all)}>${named}${inner(low)}</msub>` : named);
+      if (raised > 0) for (const letter of base.slice(raised)) raise(`<mo>${RAISED[letter] ?? letter}</mo>`);
+    } else if (high) raise(high === "T" ? "<mo>⊤</mo>" : inner(high));
+    else if (number) pieces.push(`<mn>${number}</mn>`);
+    else if (space) pieces.push('<mspace width="0.25em"></mspace>');
+    else if (sign in RAISED) raise(`<mo>${RAISED[sign]}</mo>`);
+    else pieces.push(mo(sign === "-" ? "−" : sign));
+  }
+  return row(pieces.join(""));
+}
+
+function mathMarkup(pieces) {
+  return pieces.map((each) => `<math display="inline">${row(each)}</math>`).join(" ");
+}
