@@ -90,14 +90,13 @@ def _best(reach: float, terms: int, slopes: bool) -> tuple[float, float, Values,
 
 def _fitted(features: Values, wanted: Values) -> tuple[Values, float]:
     """Least squares, weighed anew where the error is largest, and the largest error that is left."""
-    weights, least = np.ones(len(wanted)), math.inf
-    best: Values = np.zeros(features.shape[1])
+    weights, tried = np.ones(len(wanted)), []
     for _ in range(5):
         found: Values = np.linalg.lstsq(features * weights[:, None], wanted * weights, rcond=1e-10)[0]
         errors = np.abs(features @ found - wanted)
-        if errors.max() < least:
-            best, least = found, float(errors.max())
+        tried.append((float(errors.max()), found))
         weights *= np.sqrt(0.3 + errors / errors.max())
+    least, best = min(tried, key=lambda each: each[0])
     return best, least
 
 
