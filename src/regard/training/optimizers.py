@@ -1,6 +1,7 @@
 """Optimizers by name, with weight decay on matrices alone."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
@@ -9,11 +10,14 @@ from torch.optim import Optimizer
 from regard.training.settings import OptimizerSettings
 
 
-def make(settings: OptimizerSettings, model: nn.Module) -> list[Optimizer]:
-    """One optimizer, or with muon two: it takes the matrices inside the network, adamw all else."""
+def make(settings: OptimizerSettings, model: nn.Module, *, sharded: bool = False) -> list[Optimizer]:
+    """One optimizer, or with muon two: it takes the matrices inside the network, adamw all else.
+
+    sharded: each of several processes keeps the state of its share of the parameters alone.
+    """
     parameters = {name: each for name, each in model.named_parameters() if each.requires_grad}
     if settings.name != "muon":
-        return [_plain(settings, parameters.values())]
+        return [_plain(settings, parameters.values(), sharded=sharded)]
     if not hasattr(torch.optim, "Muon"):
         raise ValueError("training.optimizer.name: this torch has no Muon; take adamw, or torch 2.9 or newer")
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
@@ -25,7 +29,7 @@ def make(settings: OptimizerSettings, model: nn.Module) -> list[Optimizer]:
     return [muon, _plain(settings.changed(name="adamw", rate=settings.highest / 10), rest)]
 
 
-def _plain(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> Optimizer:
+def _plain(settings: OptimizerSettings, parameters: Iterable[nn.Parameter], *, sharded: bool = False) -> Optimizer:
     """What is one vector (biases, gains) is not drawn to 0."""
     held = list(parameters)
     groups = [
@@ -33,10 +37,23 @@ def _plain(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> O
         {"params": [each for each in held if each.ndim <= 1], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    if settings.name == "sgd":
-        return torch.optim.SGD(groups, lr=settings.highest, momentum=settings.momentum, fused=True)
-    kind = torch.optim.AdamW if settings.name == "adamw" else torch.optim.Adam
-    return kind(groups, lr=settings.highest, betas=settings.betas, eps=settings.epsilon, fused=True)
+    kind: type[Optimizer] = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}.get(settings.name, torch.optim.Adam)
+    own: dict[str, Any] = {"lr": settings.highest, "fused": True}
+    own |= {"momentum": settings.momentum} if settings.name == "sgd" else {
+        "betas": settings.betas, "eps": settings.epsilon
+    }  # fmt: skip
+    if not sharded:
+        return kind(groups, **own)
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    return ZeroRedundancyOptimizer(groups, optimizer_class=kind, **own)
+
+
+def whole(optimizer: Optimizer) -> Optimizer:
+    """The optimizer that makes the steps: of a sharded one that inside it."""
+    inner = getattr(optimizer, "optim", optimizer)
+    assert isinstance(inner, Optimizer)
+    return inner
 
 
 def for_graphs(optimizers: Iterable[Optimizer], device: torch.device) -> None:

@@ -16,13 +16,15 @@ from torch import nn
 
 from regard.config import read_config, settings_from
 from regard.data.prepared import Prepared
+from regard.data.settings import DataSettings
 from regard.models.build import build
 from regard.models.contract import Model
 from regard.models.folder import save_folder
 from regard.models.rnn_settings import RecurrentSettings
 from regard.support.errors import Misuse
 from regard.support.progress import duration
-from regard.training import checkpoint, compiling, optimizers
+from regard.text.settings import TokenizerSettings
+from regard.training import checkpoint, compiling, fine_tuning, optimizers
 from regard.training.averaging import Averaging
 from regard.training.config import Config
 from regard.training.corpus import Corpus, groups_of, opened
@@ -30,8 +32,9 @@ from regard.training.evaluating import Evaluator, Found
 from regard.training.graphs import Graphs, obstacle
 from regard.training.loop import Run
 from regard.training.objective import Objective
+from regard.training.pretrained import put_vectors
 from regard.training.processes import Processes, processes
-from regard.training.recording import CURVE, Recorder, picture
+from regard.training.recording import CURVE, METRICS, Recorder, picture
 from regard.training.recording import read as read_metrics
 from regard.training.schedule import Schedule
 from regard.training.stream import Stream
@@ -92,13 +95,14 @@ def _threads() -> int:
 
 def _trained(config: Config, team: Processes, teller: Teller, *, fresh: bool, anyway: bool) -> Result:
     begun = time.monotonic()
+    fine_tuning.checked(config)
     saved = _found_checkpoint(config, fresh=fresh, anyway=anyway)
     team.wait()
     if fresh and team.first:
         checkpoint.forget(config.output)
     corpus = _corpus(config, team, teller)
     torch.manual_seed(config.seed)
-    model = _model(config, corpus).to(team.device)
+    model = _model(config, corpus, teller).to(team.device)
     torch.manual_seed(config.seed + team.rank)
     run = _run(config, corpus, model, team, teller)
     if saved is not None:
@@ -134,35 +138,59 @@ def _found_checkpoint(config: Config, *, fresh: bool, anyway: bool) -> dict[str,
             f"{checkpoint.path_in(config.output)}: was written with other settings; --anyway goes on with those of "
             f"now, --fresh begins anew:\n{listed}"
         )
-    if saved["counters"]["done"] and not differing:
+    if saved["counters"]["done"] and not differing and _is_written(config, saved["counters"]["step"]):
         raise Misuse(f"{config.output}: this run is done; --fresh trains anew, more training.epochs and --anyway go on")
-    saved["counters"]["done"] = False
+    saved["counters"]["done"] = saved["counters"]["done"] and not differing
     return saved
+
+
+def _is_written(config: Config, step: int) -> bool:
+    """Whether the model of a run that is done stands in its folder: a kill may have come in between."""
+    metrics = read_metrics(Path(config.output) / checkpoint.FOLDER / METRICS)
+    return any(line["kind"] == "final" and line["step"] == step for line in metrics)
 
 
 def _corpus(config: Config, team: Processes, teller: Teller) -> Corpus:
     """The prepared data; prepared now where they are not."""
     if config.prepared is not None:
         return opened(Prepared(config.prepared), config.task)
-    from regard.data.preparing import prepare
-
     assert config.data is not None
     folder = Path(config.data.folder or Path(config.output) / "data")
     if team.first:
-        prepared = prepare(config.data, folder, quiet=teller.quiet)
-        if prepared.fresh:
-            teller.say(prepared.report)
+        _prepare(config, config.data, folder, teller)
     team.wait()
     return opened(Prepared(folder), config.task)
 
 
-def _model(config: Config, corpus: Corpus) -> Model:
+def _prepare(config: Config, data: DataSettings, folder: Path, teller: Teller) -> None:
+    from regard.data.preparing import prepare
+
+    if config.init_from is not None:
+        files = fine_tuning.tokenizers_of(config.init_from)
+        if config.extend_vocabulary:
+            new = prepare(data, folder.with_name(f"{folder.name}-new"), quiet=teller.quiet)
+            files, data = (
+                fine_tuning.extended(config.init_from, new, folder),
+                data.changed(tokenizer=TokenizerSettings()),
+            )
+        data = fine_tuning.with_tokenizer(data, files)
+    prepared = prepare(data, folder, quiet=teller.quiet)
+    if prepared.fresh:
+        teller.say(prepared.report)
+
+
+def _model(config: Config, corpus: Corpus, teller: Teller) -> Model:
     try:
-        return build(config.settled, corpus.sizes, config.task)
+        if config.init_from is not None:
+            return fine_tuning.begun(config.init_from, corpus, config.task)
+        model = build(config.settled, corpus.sizes, config.task)
     except Misuse:
         raise
     except ValueError as error:
         raise Misuse(f"network: {error}") from None
+    if (said := put_vectors(model, corpus.tokenizers.get("source"))) is not None:
+        teller.say(said)
+    return model
 
 
 def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: Teller) -> Run:
@@ -178,7 +206,7 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     compiled = compiling.compiles(own, device, model, updates)
     if compiled.yes:
         compiling.compile_parts(model, objective)
-    steppers = optimizers.make(own.optimizer, model)
+    steppers = optimizers.make(own.optimizer, model, sharded=own.shard_optimizer and team.ranks > 1)
     update: Any = Update(
         _parallel(objective, team), steppers, clip=own.clip, bfloat16=bfloat16.yes, device=device, ranks=team.ranks
     )
@@ -263,9 +291,9 @@ def _finish(run: Run, corpus: Corpus) -> Result:
         config.output, run.model, task=config.task, tokenizers=corpus.tokenizers, names=corpus.names, about=about
     )
     assert run.recorder is not None
+    picture(read_metrics(run.recorder.path), Path(config.output) / CURVE, config.decides)
     run.recorder("final", counters.step, {"seconds": round(counters.seconds, 3)} | figures)
     run.recorder.close()
-    picture(read_metrics(run.recorder.path), Path(config.output) / CURVE, config.decides)
     return Result(Path(config.output), counters.step, counters.seconds, figures)
 
 

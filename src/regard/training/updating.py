@@ -16,7 +16,7 @@ from torch.nn.utils import get_total_norm
 from torch.optim import Optimizer
 
 from regard.training.feeding import Fed
-from regard.training.optimizers import fused
+from regard.training.optimizers import fused, whole
 
 
 class Update:
@@ -69,7 +69,8 @@ class Update:
         found = (~fine).float()
         longer = (norm / self.clip).clamp(min=1.0) if self.clip else torch.ones_like(norm)
         for optimizer in self.optimizers:
-            optimizer.found_inf, optimizer.grad_scale = found, longer  # type: ignore[attr-defined]
+            stepper = whole(optimizer)
+            stepper.found_inf, stepper.grad_scale = found, longer  # type: ignore[attr-defined]
             optimizer.step()
 
     def _step_plainly(self, norm: Tensor, fine: Tensor) -> None:
