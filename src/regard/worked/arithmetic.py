@@ -57,7 +57,12 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
     if not _meet(left.shape, right.shape):
         raise Misfit(tuple(left.shape), tuple(right.shape))
     room((*left.shape[:-1], *right.shape[:-2], *right.shape[-1:]) if right.ndim > 1 else left.shape[:-1])
-    return left @ right
+    return times(left, right)
+
+
+def times(left: Tensor, right: Tensor) -> Tensor:
+    """left @ right; a row times a matrix as a matrix of one row, whose cells a trace can open."""
+    return (left.unsqueeze(0) @ right)[0] if left.ndim == 1 and right.ndim == 2 else left @ right
 
 
 def _meet(left: Sequence[int], right: Sequence[int]) -> bool:

@@ -16,6 +16,7 @@ from regard.attention.masks import Mask
 from regard.attention.positions import sinusoids
 from regard.attention.scores import Additive
 from regard.models import cells
+from regard.tracing import label
 from regard.worked.limits import room, spelled
 from regard.worked.table import Function
 
@@ -88,13 +89,13 @@ def mean(x: Tensor, axis: int | None = None) -> Tensor:
 
 def var(x: Tensor, axis: int | None = None, *, correction: int = 0) -> Tensor:
     """Σ (x - mean)² / n of all cells, or along an axis; correction=1 divides by n - 1."""
-    count = x.numel() if axis is None else x.shape[_axis(x, axis)]
+    axis = None if axis is None else _axis(x, axis)
+    count = x.numel() if axis is None else x.shape[axis]
     if not 0 <= correction < count:
         raise ValueError(f"the correction of a variance of {count} cells is 0 to {count - 1}; it is {correction}")
-    if axis is None:
-        return (x - x.mean()).square().sum() / (count - correction)
-    axis = _axis(x, axis)
-    return (x - x.mean(axis, keepdim=True)).square().sum(axis) / (count - correction)
+    mean = x.mean() if axis is None else x.mean(axis, keepdim=True)
+    squares = label((x - mean).square(), "squares", "(x - mean)²")
+    return (squares.sum() if axis is None else squares.sum(axis)) / (count - correction)
 
 
 def max_(x: Tensor, axis: int | None = None) -> Tensor:
@@ -158,7 +159,9 @@ def mask(scores: Tensor, *rules: Mask) -> Tensor:
     if scores.ndim < 2:
         raise ValueError(f"a mask goes over scores, one row a query; these are {spelled(scores.shape)}")
     rule = reduce(lambda one, other: one & other, rules)
-    return torch.where(rule.dense(scores.shape), scores, -torch.inf)
+    blocked = (~rule.dense(scores.shape)).expand(scores.shape).flatten().nonzero().flatten().tolist()
+    # What is left open is not worked out anew: each such cell is the score in its place.
+    return scores.flatten().scatter(0, torch.tensor(blocked), -torch.inf).view(scores.shape)
 
 
 def scale(x: Tensor, d: float) -> Tensor:
@@ -181,7 +184,9 @@ def one_hot(word: Tensor, n: int) -> Tensor:
     if n < 1:
         raise ValueError(f"one_hot takes the size of the vocabulary, 1 or more; got {n}")
     room((*word.shape, n))
-    return F.one_hot(_places("word", word, n), n).to(torch.float64)
+    _places("word", word, n)
+    one, zero = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    return torch.where(word.unsqueeze(-1) == torch.arange(n, dtype=torch.float64), one, zero)
 
 
 def embed(table: Tensor, word: Tensor) -> Tensor:
@@ -216,15 +221,9 @@ def cross_entropy(p: Tensor, y: Tensor, *, base: float = math.e) -> Tensor:
         raise ValueError(
             f"p is {spelled(p.shape)} and y {spelled(y.shape)}: y has p's shape, or one class for each row"
         )
-    # 0 log 0 is 0, and so is its gradient.
-    chosen = torch.where(y == 0, 1.0, p)
-    logs = (
-        torch.log(chosen)
-        if base == math.e
-        else torch.log10(chosen)
-        if base == 10
-        else torch.log(chosen) / math.log(base)
-    )
+    if bool((p == 0).any()):  # 0 log 0 is 0, and so is its gradient
+        p = torch.where(y == 0, 1.0, p)
+    logs = torch.log(p) if base == math.e else torch.log10(p) if base == 10 else torch.log(p) / math.log(base)
     return -(y * logs).sum(-1)
 
 
@@ -281,8 +280,13 @@ def _recurrent(
     for side, own, shape in wanted:
         if own.shape != shape:
             raise ValueError(f"{name}: {side} must be {spelled(shape)} here; it is {spelled(own.shape)}")
-    from_x, from_h = x @ W_x, h @ W_h
-    return from_x if b is None else from_x + b, from_h if b_h is None else from_h + b_h
+    # As matrices of one row, which is what a trace finds again.
+    from_x = _labelled("from_x", "x W_x", x.unsqueeze(0) @ W_x, b)
+    return from_x[0], _labelled("from_h", "h W_h", h.unsqueeze(0) @ W_h, b_h)[0]
+
+
+def _labelled(name: str, formula: str, product: Tensor, bias: Tensor | None) -> Tensor:
+    return label(product, name, formula) if bias is None else label(product + bias, name, f"{formula} + b")
 
 
 def _axis(x: Tensor, axis: int) -> int:
@@ -304,7 +308,7 @@ def _places(name: str, given: Tensor, size: int) -> Tensor:
     wrong = places[(places != places.round()) | (places < 0) | (places >= size) | places.isnan()]
     if wrong.numel():
         raise ValueError(f"{name}: a place is a whole number from 0 to {size - 1}; got {float(wrong.flatten()[0]):g}")
-    return places.long()
+    return torch.tensor(places.tolist(), dtype=torch.long)
 
 
 def _common(shapes: "list[torch.Size]", rank: int, along: int) -> tuple[int, ...]:

@@ -86,9 +86,10 @@ def _picked(node: Index, sides: Sides) -> Sides:
 
 
 def _called(node: Call, known: Mapping[str, Sides], problem: Problem) -> Sides:
-    if node.function in ("embed", "one_hot"):
-        word = node.argument("word")
-        return (problem.words.get(word.text), None) if isinstance(word, Places) and not word.alone else (None,)
+    if node.function == "one_hot":
+        return (*_words(node, known, problem), problem.words.get(str(node.argument("n"))))
+    if node.function == "embed":
+        return (*_words(node, known, problem), *_follows(node.arguments[0], known, problem)[1:])
     parts = [_follows(each, known, problem) for each in node.arguments]
     if not parts:
         return ()
@@ -101,9 +102,19 @@ def _called(node: Call, known: Mapping[str, Sides], problem: Problem) -> Sides:
         return first[:-1]
     if node.function == "additive_score" and len(parts) > 1:
         return (*first[:-1], *parts[1][:1])
+    if node.function == "stack" and node.argument("axis") is None:
+        return (None, *first)
     if node.function == "concat" and node.argument("axis") is None:
         return next(((each[0], None) for each in parts if len(each) == 2), ())
     return ()
+
+
+def _words(node: Call, known: Mapping[str, Sides], problem: Problem) -> Sides:
+    """Of the words that are looked up."""
+    word = node.argument("word")
+    if isinstance(word, Places):
+        return () if word.alone else (problem.words.get(word.text),)
+    return () if word is None else _follows(word, known, problem)
 
 
 def _without(sides: Sides, axis: Node | None) -> Sides:

@@ -7,6 +7,7 @@ import html
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from regard.tracing.render import latex_words
 from regard.worked.calls import Call, Rule
 from regard.worked.nodes import ATOM, POWER, PRODUCT, SIGN, SUM, Binary, Index, Name, Negative, Node, Transpose
 
@@ -57,18 +58,10 @@ class Latex(Text):
     times, dot = r" \cdot ", r"\, "
 
     def name(self, name: str) -> str:
-        """The first _ makes an index of what follows it; the alphabet's letters alone stand as they are."""
-        base, _, index = name.partition("_")
-        spelled = _spelled(base)
-        letters = spelled if len(base) == 1 or base in GREEK else rf"\mathit{{{spelled}}}"
-        return f"{letters}_{{{self._index(index)}}}" if index else letters
-
-    def _index(self, index: str) -> str:
-        spelled = _spelled(index)
-        return spelled if len(index) == 1 or index.isdigit() or index in GREEK else rf"\mathrm{{{spelled}}}"
+        return latex_words.name(name)
 
     def word(self, text: str) -> str:
-        return rf"\operatorname{{{_spelled(text)}}}"
+        return rf"\mathrm{{{latex_words.escaped(text)}}}"
 
     def transpose(self, of: str) -> str:
         return f"{of}^{{\\top}}"
@@ -174,34 +167,3 @@ SIGNS: dict[str, tuple[int, Callable[[Text, Sequence[Said]], Said]]] = {
     "scale": (2, lambda to, parts: to.quotient(parts[0], to.root(parts[1]))),
 }
 """Functions that have a sign of their own: how many parts it takes, and how it is written."""
-
-
-GREEK = [
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
-    "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi",
-    "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
-]  # fmt: skip
-LETTERS = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", GREEK, strict=True))
-SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-}  # fmt: skip
-
-
-def escaped_latex(text: str) -> str:
-    """Plain text for LaTeX."""
-    return "".join(SPECIAL.get(each, f"$\\{LETTERS[each]}$" if each in LETTERS else each) for each in text)
-
-
-def number_latex(text: str) -> str:
-    """A number as it is shown or was written: 3.1e-30 is 3.1 · 10^-30."""
-    number, _, exponent = text.replace("−", "-").replace("-inf", "-∞").partition("e")
-    plain = number.replace("∞", r"\infty{}")
-    return rf"{plain} \cdot 10^{{{exponent}}}" if exponent else plain
-
-
-def _spelled(text: str) -> str:
-    """A word for LaTeX's math mode; an index may hold another _."""
-    if text in GREEK:
-        return f"\\{text}"
-    return "".join(f"\\{LETTERS[each]} " if each in LETTERS else each.replace("_", r"\_") for each in text)

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from regard.support.errors import Misuse
+from regard.tracing import Derivation
 from regard.worked.calls import Call
+from regard.worked.derived import derived
 from regard.worked.errors import FormulaError, formula_told
 from regard.worked.limits import MOST_CELLS_IN_ALL
 from regard.worked.naming import Sides, sides_of
@@ -26,6 +28,11 @@ class Solution:
     def sides(self) -> dict[str, Sides]:
         """The names on the axes of each value."""
         return sides_of(self.problem, {name: tuple(value.shape) for name, value in self.values.items()})
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """The steps under `regard.trace`: `derivation.why("A", 0, 1)` opens a cell, counted from 0."""
+        return derived(self.problem, self.sides)
 
 
 def solve(problem: Problem) -> Solution:

@@ -1,12 +1,11 @@
 """A worksheet in Markdown, with tables that GitHub, pandoc and notebooks read."""
 
-import re
 from collections.abc import Sequence
 
+from regard.tracing.render.markdown import code, escaped
 from regard.worked.notation import spelled
 from regard.worked.worksheet.sheet import Grid, Item, Sheet, told
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 BLANK = "&emsp;" * 3
 
 
@@ -29,7 +28,7 @@ def _item(item: Item, number: int = 0) -> list[str]:
     if item.formula is None:
         head = f"**{escaped(item.name)}** ({shape})"
     else:
-        head = f"**{number}.** &nbsp; `{item.name} = {spelled(item.formula)}` &nbsp; ({shape})"
+        head = f"**{number}.** &nbsp; {code(f'{item.name} = {spelled(item.formula)}')} &nbsp; ({shape})"
     titled = len(item.grids) > 1
     return [head, *(text for grid in item.grids for text in ([grid.place] if titled else []) + [_table(grid)])]
 
@@ -47,7 +46,3 @@ def _table(grid: Grid) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def escaped(text: str) -> str:
-    return SPECIAL.sub(r"\\\1", text)
