@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention import attend, explain_choice, masks, scores
+from regard.attention import additive_attention, attend, explain_choice, masks, scores
 from regard.attention.checks import checked
 from regard.attention.fast import additive
 from regard.attention.fast.additive.series import NEAREST, table
@@ -197,6 +197,17 @@ def test_heads_that_share_keys_and_concat_scores_are_served() -> None:
         torch.testing.assert_close(
             fused(query, projected, value, score.projected), by_reference(query, key, value, score=score)
         )
+
+
+def test_one_function_is_the_score_in_attend() -> None:
+    tensors, score = call(2)
+    mask = masks.lengths([5, 30])
+    output = additive_attention(*tensors, score.v, W_q=score.W_q, W_k=score.W_k, b=score.b, mask=mask)
+    torch.testing.assert_close(output, attend(*tensors, score=score, mask=mask), rtol=0, atol=0)
+    plain = torch.tanh((tensors[0] @ score.W_q).unsqueeze(-2) + (tensors[1] @ score.W_k).unsqueeze(-3) + score.b)
+    cells = mask.dense((2, 20, 30))
+    truth = (plain @ score.v).masked_fill(~cells, -torch.inf).softmax(-1) @ tensors[2]
+    torch.testing.assert_close(output, truth)
 
 
 def test_it_compiles_whole_and_a_tracer_knows_its_shapes() -> None:

@@ -90,12 +90,12 @@ def _best(reach: float, terms: int, slopes: bool) -> tuple[float, float, Values,
 
 def _fitted(features: Values, wanted: Values) -> tuple[Values, float]:
     """Least squares, weighed anew where the error is largest, and the largest error that is left."""
-    weights, tried = np.ones(len(wanted)), []
+    weights, tried = np.ones(len(wanted)), list[tuple[float, Values]]()
     for _ in range(5):
-        found: Values = np.linalg.lstsq(features * weights[:, None], wanted * weights, rcond=1e-10)[0]
+        found = np.linalg.lstsq(features * weights[:, None], wanted * weights, rcond=1e-10)[0].astype(np.float64)
         errors = np.abs(features @ found - wanted)
         tried.append((float(errors.max()), found))
-        weights *= np.sqrt(0.3 + errors / errors.max())
+        weights = weights * np.sqrt(0.3 + errors / errors.max())
     least, best = min(tried, key=lambda each: each[0])
     return best, least
 
