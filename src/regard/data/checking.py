@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from regard.data.readers.examples import Bad, Example, Reason
-from regard.data.sources import Images, Parallel, Sort, Source
+from regard.data.sources import Digits, Images, Parallel, Sort, Source
 
 STRAY: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
 """Control characters but tabs and line ends, and halves of surrogate pairs."""
@@ -22,7 +22,7 @@ class Checker:
     def __init__(self, source: Source) -> None:
         self._sorts = source.sorts()
         self._names = list(self._sorts)
-        self._in_two_files = isinstance(source, (Parallel, Images))
+        self._in_two_files = isinstance(source, (Parallel, Images, Digits))
         self._texts = [place for place, sort in enumerate(self._sorts.values()) if sort in ("text", "label")]
         self._others = [
             (place, sort) for place, sort in enumerate(self._sorts.values()) if sort not in ("text", "label")

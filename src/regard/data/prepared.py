@@ -18,7 +18,7 @@ from regard.data.shards import MANIFEST, Column, ShardSet, sha256
 from regard.support.errors import Failure, Misuse
 from regard.text.tokenizer import Tokenizer
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 TEXTS: Final = "texts.jsonl"
 
 

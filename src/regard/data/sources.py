@@ -9,6 +9,7 @@
     {labelled: a.tsv}                             label TAB text
     {series: a.tsv}                               rows of numbers
     {images: folder, captions: captions.tsv}      images
+    {digits: images, labels: labels}              strips of several digits, made of single ones
 
 A file's name alone stands for `{tsv: name}` and so on where its ending says which. `regard:name` is a file that comes
 with the package. Every source gives columns, each of one of the sorts text, words, numbers, image, label, tags.
@@ -21,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from regard.config import Settings
-from regard.support.nearest import nearest
+from regard.support.nearest import nearest, unknown
 
 Sort = Literal["text", "words", "numbers", "image", "label", "tags"]
 Spot = Annotated[int, Field(ge=1)] | str
@@ -329,10 +330,57 @@ class Images(_Source):
         return self
 
 
+class Digits(_Source):
+    """Strips of single digits (such as MNIST's) side by side, captioned with their digits as words."""
+
+    MAIN = "digits"
+
+    digits: str
+    """The idx file of images of single digits."""
+
+    labels: str
+    """The idx file of what they are, 0 to 9."""
+
+    language: str = "en"
+    """Of the words."""
+
+    count: int = Field(default=60_000, ge=1)
+    """How many strips are made."""
+
+    shortest: int = Field(default=1, ge=1)
+    """The fewest digits of a strip."""
+
+    longest: int = Field(default=6, ge=1)
+    """The most."""
+
+    gap: int = Field(default=8, ge=0)
+    """The most empty columns before, between and behind digits; how many is drawn each time."""
+
+    seed: int = 0
+    """Of the strips."""
+
+    def files(self) -> list[str]:
+        return [self.digits, self.labels]
+
+    def sorts(self) -> dict[str, Sort]:
+        return {"source": "image", "target": "text"}
+
+    @model_validator(mode="after")
+    def _can_be(self) -> "Digits":
+        from regard.data.readers.strips import WORDS
+
+        if self.shortest > self.longest:
+            raise ValueError(f"shortest {self.shortest} is more than longest {self.longest}")
+        if self.language not in WORDS:
+            raise ValueError(unknown("language", self.language, WORDS))
+        return self
+
+
 KINDS: dict[str, type[_Source]] = {
     each.MAIN: each
     for each in (
         Parallel, Tsv, Jsonl, Parquet, Dataset, Tmx, Text, Conllu, Tagged, Labelled, Series, Images,
+        Digits,
     )
 }  # fmt: skip
 """Every kind of source by the key that names its file."""
@@ -407,7 +455,8 @@ Source = Annotated[
     | Annotated[Tagged, Tag("a Tagged")]
     | Annotated[Labelled, Tag("a Labelled")]
     | Annotated[Series, Tag("a Series")]
-    | Annotated[Images, Tag("a Images")],
+    | Annotated[Images, Tag("a Images")]
+    | Annotated[Digits, Tag("a Digits")],
     Discriminator(_kind),
     BeforeValidator(_spelled_out),
 ]

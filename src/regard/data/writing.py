@@ -41,7 +41,8 @@ def ragged(rows: Sequence[Any], dtype: str, width: int | None = None) -> Ragged:
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     if width is not None:
         arrays = [np.asarray(row, dtype).reshape(-1, width) for row in rows]
-        return Ragged(np.concatenate(arrays) if arrays else np.zeros((0, width), dtype), offsets)
+        joined = np.concatenate(arrays) if arrays else np.zeros((0, width), dtype)
+        return Ragged(np.ascontiguousarray(joined), offsets)  # files hold rows, whatever order the arrays came in
     flat = np.fromiter((each for row in rows for each in row), dtype, int(offsets[-1]))
     return Ragged(flat, offsets)
 

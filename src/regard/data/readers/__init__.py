@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from regard.data.readers import images, parallel, records, series, tables, tagged, tmx
+from regard.data.readers import images, parallel, records, series, strips, tables, tagged, tmx
 from regard.data.readers.examples import Bad, Example, Read
 from regard.data.readers.files import Files
 from regard.data.sources import (
     Conllu,
     Dataset,
+    Digits,
     Images,
     Jsonl,
     Labelled,
@@ -48,6 +49,8 @@ def read(source: Source, files: Files) -> Read:
             return series.read(source, files)
         case Images():
             return images.read(source, files)
+        case Digits():
+            return strips.read(source, files)
 
 
 @contextmanager
