@@ -7,6 +7,7 @@ in a formula of single cells, not in another sum.
 
 from collections.abc import Collection, Mapping, Sequence
 
+
 from regard.tracing.record import Record
 from regard.tracing.rules import RULES
 from regard.tracing.rules.norms import NAMES
@@ -41,8 +42,9 @@ class Folding:
 
     def _decide(self, record: Record, asked: bool) -> None:
         number = record.number
-        into = None if asked or record.labels else self._into(record)
-        if into is None and not (record.role == "move" and not asked and not record.labels):
+        stands = asked or bool(record.labels)
+        into = None if stands else self._into(record)
+        if into is None and (stands or not _passed_over(record) or self._returned(record)):
             self.shown.add(number)
             self._root[number] = number
             self._cells[number], self._sums[number] = _cells(record), _sort(record) == "over"
@@ -51,9 +53,18 @@ class Folding:
             self._cells[root] += _cells(record) - 1
             self._sums[root] += _sort(record) == "over"
 
+    def _returned(self, record: Record) -> bool:
+        """Whether a move is what a module returns of what it computed, and nobody gave it a better name."""
+        if not record.outputs_of or len(self._sources[record.number]) == 0:
+            return False
+        computed = self._records[self._sources[record.number][0]].role == "computed"
+        uses = [self._records[number] for number in self._uses[record.number]]
+        renamed = len(uses) == 1 and uses[0].role == "move" and uses[0].number not in self._apart
+        return (computed or record.operation == "aten.embedding") and not renamed
+
     def _tell(self, record: Record, sources: tuple[int, ...]) -> None:
         """Its sources of who reads them: the readers of a move that is passed over read through it."""
-        hidden_move = record.number not in self._root
+        hidden_move = record.role == "move" and record.number not in self._root
         joined = hidden_move and (len(sources) > 1 or record.number in self._apart)
         reads = sources if record.called is None else (*record.called.reads, *sources[len(set(record.called.reads)) :])
         for source in reads:
@@ -86,6 +97,12 @@ class Folding:
         if reader.operation in PRODUCTS:
             return _cells(record) == 1
         return reader.operation in SUMS and reader.number == root
+
+
+def _passed_over(record: Record) -> bool:
+    """Moves; and constants of one number, and givens of none, which are no steps: the number stands in the formulas."""
+    size = record.shape.numel()
+    return record.role == "move" or (record.role == "constant" and size < 2) or (record.role == "given" and size == 0)
 
 
 def _sort(record: Record) -> str:

@@ -57,13 +57,21 @@ class Formulas:
         record = self._records[number]
         if number in self._shown:
             return _short(self._names[number]), ALONE
+        if record.role == "constant" and record.held is not None and record.shape.numel() == 1:
+            return self._value(record.held.tensor.item())
         return self._through(record) if record.view is not None else self._written(record)
+
+    def _empty(self, value: Any) -> bool:
+        return isinstance(value, Ref) and 0 in self._records[value.record].shape
 
     def _value(self, value: Any) -> Part:
         if isinstance(value, Ref):
             return self._operand(value.record)
         if isinstance(value, list | tuple):
-            return f"[{'; '.join(self._value(each)[0] for each in value)}]", ALONE
+            some = [each for each in value if not self._empty(each)]
+            if len(some) == 1:
+                return self._value(some[0])
+            return f"[{'; '.join(self._value(each)[0] for each in some)}]", ALONE
         if isinstance(value, float):
             return f"{value:.4g}", SUM if value < 0 else ALONE
         return str(value), SUM if isinstance(value, int) and value < 0 else ALONE

@@ -1,5 +1,6 @@
 """Where in a storage the cells of a tensor lie: with it every view explains itself, without a rule of its own."""
 
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -61,8 +62,28 @@ class Geometry(NamedTuple):
         return self.dtype == other.dtype and self.conjugate == other.conjugate
 
     def overlaps(self, other: "Geometry") -> bool:
+        """Whether they may share a cell."""
         (lo, hi), (low, high) = self.bytes, other.bytes
-        return lo < high and low < hi
+        return lo < high and low < hi and not (self.alike(other) and self._apart(other))
+
+    def _apart(self, other: "Geometry") -> bool:
+        """Whether they are columns of the same rows that do not touch: chunks of a row, slices of a last axis."""
+        (mine, steps), (theirs, others) = self._run(), other._run()
+        row = gcd(*steps, *others)
+        if row == 0:
+            return False
+        a, b = self.offset % row, other.offset % row
+        return a + mine <= row and b + theirs <= row and (a + mine <= b or b + theirs <= a)
+
+    def _run(self) -> tuple[int, list[int]]:
+        """How many cells lie one after the other, and the strides from one such run to others."""
+        run, steps = 1, []
+        for stride, n in sorted(zip(self.strides, self.shape, strict=True)):
+            if n > 1 and stride == run:
+                run *= n
+            elif n > 1 and stride > 0:
+                steps.append(stride)
+        return run, steps
 
     def covers(self, other: "Geometry") -> bool:
         """Whether every cell of the other surely is one of its own."""

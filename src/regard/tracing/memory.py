@@ -16,6 +16,8 @@ class Layer(NamedTuple):
 
     record: int
     at: Geometry
+    named: bool = False
+    """Whether it is a view of those below that has a name: what is read through it comes from it."""
 
 
 class Storage:
@@ -36,7 +38,7 @@ class Storage:
         for layer in reversed(self.layers):
             if layer.at.covers(at):
                 return [layer, *found]
-            if layer.at.overlaps(at):
+            if layer.at.overlaps(at) and not layer.named:
                 found.insert(0, layer)
         return found if found and _together(found, at) else []
 
@@ -87,6 +89,12 @@ class Memory:
         storage.layers.append(Layer(record, at))
         if held is not None:
             storage.held.append((at, held))
+
+    def name(self, tensor: Tensor, record: int) -> None:
+        """A view has been named: views of it are read through it from now on."""
+        if tensor.layout == torch.strided:
+            at = geometry(tensor)
+            self._storages[tensor.untyped_storage()._cdata].layers.append(Layer(record, at, True))
 
     def before_writing(self, tensor: Tensor) -> list[Held]:
         """The values that will be written over, to be kept as they are."""

@@ -132,7 +132,7 @@ class Reading:
                 tuple(self._positions[number] for number in self._sources[record.number]),
                 others[record.number],
                 held=record.held,
-                making=self._making(record),
+                making=self._making(record, record.number in folding.shown),
             )
             for record in self._records
         ]
@@ -167,12 +167,14 @@ class Reading:
                 waiting += reversed(self._sources[number])
         return list(found)
 
-    def _making(self, record: Record) -> "Rule | Move | Callable[[], Rule | Move | None] | None":
+    def _making(self, record: Record, shown: bool) -> "Rule | Move | Callable[[], Rule | Move | None] | None":
         if record.view is not None:
             return (lambda: self._view(record)) if record.role == "move" else None
         if record.called is None or record.role == "opaque":
             return None
         if record.role in GIVEN:
+            if not shown:
+                return None
             return Rule(Form("made" if record.role == "constant" else "drawn", name=record.operation))
         return lambda: self._ruled(record, record.called)
 

@@ -36,7 +36,7 @@ class Record:
     """A tensor at a moment of the computation."""
 
     number: int
-    shape: tuple[int, ...]
+    shape: torch.Size
     dtype: torch.dtype
     role: Role
     operation: str

@@ -87,6 +87,8 @@ class Tape:
         """What `label` says."""
         record = self.records[self.number(tensor)]
         record.labels.append((name, formula, self.modules.path))
+        if record.view is not None:
+            self._memory.name(tensor, record.number)
         self.gradients.watch(tensor, record.number)
 
     def find(self, tensor: Tensor) -> int | None:
@@ -104,6 +106,8 @@ class Tape:
         noted = tuple([self._noted(each, reads) for each in args])
         named = {k: self._noted(v, reads) for k, v in kwargs.items() if k not in op.results} if kwargs else kwargs
         if op.views:
+            if op.name == "aten.lift_fresh":  # torch.tensor(...): numbers of the code, not an input
+                self.records[reads[0]].role, self.records[reads[0]].operation = "constant", "tensor"
             return function(*args, **kwargs)
         written = _written(op, args, kwargs) if op.writes else []
         for tensor in written:
@@ -186,6 +190,8 @@ class Tape:
             number = self.find(tensor)
             if number is not None:
                 self.records[number].outputs_of.append(name)
+                if self.records[number].view is not None:
+                    self._memory.name(tensor, number)
             return
         if self.find(tensor) is not None and what != "input":
             return

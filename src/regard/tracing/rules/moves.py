@@ -35,6 +35,12 @@ def fill(c: Call) -> Move:
     return copied(c, c.source("value"))
 
 
+@rule("move", "_pack_padded_sequence")
+def packed(c: Call) -> Move | None:
+    """The rows of sentences, place by place; how many there are at each place is read off their lengths."""
+    return sent(c, "input") if c.output == 0 else None
+
+
 @rule("move", "constant_pad_nd")
 def padded(c: Call) -> Move:
     return Move(sent(c, "self", value=0).pieces, c["value"])
