@@ -12,9 +12,9 @@ from regard.worked.shipped import located
 from tests.models.kinds import stepped
 
 NOTES = TransformerSettings(
-    width=2, heads=1, encoder_layers=1, decoder_layers=1, score="dot", out_projection=False, feed_forward=0, norm="none",
-    bias=False, positions="learned", longest=2, scale_embedding=False, share_embeddings=False, tie_output=False,
-    start="</s>", dropout=0.0,
+    width=2, heads=1, encoder_layers=1, decoder_layers=1, score="dot", out_projection=False, feed_forward=0,
+    norm="none", bias=False, positions="learned", longest=2, scale_embedding=False, share_embeddings=False,
+    tie_output=False, start="</s>", dropout=0.0,
 )  # fmt: skip
 EOS, IR, VAMOS, Y = 3, 4, 5, 6
 COLUMNS = torch.tensor([IR, VAMOS, Y, EOS])

@@ -13,7 +13,8 @@ from regard.training.config import Config
 
 FOLDER = Path(__file__).parents[2] / "configs"
 NAMES = [
-    "rnn-plain", "rnn-bahdanau", "rnn-luong", "transformer-tiny", "transformer-base", "tagger", "classifier", "captioner",
+    "rnn-plain", "rnn-bahdanau", "rnn-luong", "transformer-tiny", "transformer-base", "tagger", "classifier",
+    "captioner",
 ]  # fmt: skip
 
 

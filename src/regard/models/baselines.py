@@ -28,8 +28,8 @@ class WindowEncoder(Encoder):
     def __init__(self, settings: WindowSettings, sizes: Sizes, input: Encoder | None = None) -> None:
         super().__init__()
         self.input = make_input(settings.input, sizes) if input is None else input
-        self.width, self.reach, self.dropout = settings.width, settings.reach, settings.dropout
-        self.linear = nn.Linear(self.input.width * (2 * self.reach + 1), settings.width)
+        self.width, self.dropout = settings.width, settings.dropout
+        self.connected = Connected(self.input.width, settings.width, settings.reach)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         x, lengths = self.input(source, lengths)
@@ -37,17 +37,25 @@ class WindowEncoder(Encoder):
         if lengths is not None:
             lengths = lengths.to(x.device)
             x = torch.where(real_places(lengths, x.shape[1]).unsqueeze(-1), x, 0.0)
-        return Encoded(label(torch.tanh(self._connected(x)), "H", "tanh(Σ_k W_k x_{i+k} + b)"), lengths)
+        return Encoded(label(torch.tanh(self.connected(x)), "H", "tanh(Σ_k W_k x_{i+k} + b)"), lengths)
 
-    def _connected(self, x: Tensor) -> Tensor:
-        """Σ_k W_k x_{i+k} + b: a layer over x_{i-w}, …, x_{i+w} side by side is a convolution, which joins nothing."""
+
+class Connected(nn.Module):
+    """Σ_k W_k x_{i+k} + b: a layer over x_{i-w}, …, x_{i+w} side by side, which as a convolution joins nothing."""
+
+    def __init__(self, given: int, width: int, reach: int) -> None:
+        super().__init__()
+        self.reach = reach
+        self.linear = nn.Linear(given * (2 * reach + 1), width)
+
+    def forward(self, x: Tensor) -> Tensor:
         near = max(0, min(self.reach, x.shape[1] - 1))  # further off there is nothing to see
-        weight = self.linear.weight.view(self.width, 2 * self.reach + 1, -1)
-        weight = weight[:, self.reach - near : self.reach + near + 1]
+        weight, bias = self.linear.weight, self.linear.bias
+        weight = weight.view(len(weight), 2 * self.reach + 1, -1)[:, self.reach - near : self.reach + near + 1]
         if not active():
-            return conv1d(x.mT, weight.mT, self.linear.bias, padding=near).mT
+            return conv1d(x.mT, weight.mT, bias, padding=near).mT
         windows = pad(x, (0, 0, near, near)).unfold(1, 2 * near + 1, 1).mT.flatten(2)
-        return linear(windows, weight.flatten(1), self.linear.bias)
+        return linear(windows, weight.flatten(1), bias)
 
 
 @dataclass(frozen=True)
