@@ -239,4 +239,4 @@ def test_lets_go_says_vamos_and_then_ends() -> None:
 def test_bank_is_not_the_same_in_two_sentences() -> None:
     values = solve(read_problem("money-bank-embeddings")).values
     assert torch.equal(values["money_bank_grows"][1], values["river_bank_flows"][1])
-    assert float(values["apart"].abs().min()) > 0.1
+    assert float(values["apart"].abs().max()) > 0.5

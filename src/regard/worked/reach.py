@@ -18,6 +18,7 @@ one they stand as they were claimed.
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -26,9 +27,9 @@ from torch import Tensor
 from regard.worked.known import Known, Recipe, Values, View
 from regard.worked.tolerance import Interval
 
-MOST_WAYS = 36
+MOST_WAYS = 64
 """Of taking the sources of one step, all of which are worked; where there are more, they vary one at a time."""
-MOST_VALUES = 6
+MOST_VALUES = 8
 """Of one result that are carried on: the written one, the unrounded one, and those that reach furthest."""
 
 
@@ -56,6 +57,7 @@ class Reach:
         self._values: dict[tuple[int, View], list[Tensor]] = {}
         self._hulls: dict[tuple[int, View], tuple[Tensor, Tensor]] = {}
         self._taken: dict[tuple[str, View], list[Tensor]] = {}
+        self._extremes: dict[tuple[str, View], tuple[Tensor, Tensor]] = {}
         self._origins: dict[tuple[int, View], _Line] = {}
         self._held: dict[int, Recipe] = {}  # so that the number of no recipe is given to another
 
@@ -84,12 +86,8 @@ class Reach:
             names = self.known.sources(recipe)
             ways = _combined([self.taken(name, view) for name in names])
             found = _worked([dict(zip(names, way, strict=True)) for way in ways], recipe, self.known)
-            table = torch.stack([each.flatten() for each in found])
-            low, high = (
-                table.nan_to_num(math.inf, math.inf, -math.inf),
-                table.nan_to_num(-math.inf, math.inf, -math.inf),
-            )
-            self._hulls[key] = low.amin(0), high.amax(0)
+            flat = [each.flatten() for each in found]
+            self._hulls[key] = reduce(torch.fmin, flat), reduce(torch.fmax, flat)  # these pass over what is no number
             self._values[key] = _widest(found)
         return self._values[key]
 
@@ -129,18 +127,32 @@ class Reach:
         if not math.isfinite(low):
             return low, high
         for name, slopes in line.slopes(cell):
-            ends = torch.stack([*self._cells_taken(name, view)]) - line.leaves[name].detach()
+            ends = torch.stack(self._ends(name, view)) - line.leaves[name].detach()
             moved = (slopes * ends).reshape(len(ends), -1).nan_to_num(0.0, 0.0, 0.0)  # what is blocked moves nothing
             low, high = low + float(moved.amin(0).sum()), high + float(moved.amax(0).sum())
         return low, high
 
-    def _cells_taken(self, name: str, view: View) -> list[Tensor]:
-        """The same cell by cell: a right cell of an answer led astray may also have been taken from the true one."""
-        found = self.taken(name, view)
-        if view == "true" or name not in self.known.standing:
-            return found
-        right = self.known.stands(name, "right")
-        return [*found, *(torch.where(right, each, found[0]) for each in self.taken(name, "true"))]
+    def _ends(self, name: str, view: View) -> tuple[Tensor, Tensor]:
+        """The least and the most that each cell of an earlier result may have been taken as, each for itself.
+
+        A right cell of an answer led astray may also have been taken from the true results.
+        """
+        key = (name, view)
+        if key not in self._extremes:
+            known = self.known
+            written = known.kept[name] if view == "true" else known.own[name]
+            free = known.stands(name, "right") if view == "true" else ~known.stands(name, "wrong")
+            self.taken(name, view)
+            low, high = (each.reshape(written.shape) for each in self._hulls[self._number(known.recipes[name]), view])
+            ends = torch.fmin(low, written), torch.fmax(high, written)
+            if view == "own":
+                right, (lowest, highest) = known.stands(name, "right"), self._ends(name, "true")
+                ends = (
+                    ends[0].where(~right, torch.fmin(ends[0], lowest)),
+                    ends[1].where(~right, torch.fmax(ends[1], highest)),
+                )
+            self._extremes[key] = ends[0].where(free, written), ends[1].where(free, written)
+        return self._extremes[key]
 
     def _widened(self, interval: Interval, recipe: Recipe, cell: int, view: View) -> Interval:
         """By what the givens carry whose printed digits were rounded, through all steps between."""

@@ -1,0 +1,113 @@
+"""Answers for the tests: small problems with a claim or two, and whole answers worked by a program."""
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.worked import Claimed, Problem, problem_from, solve
+
+SMALL = """\
+title: Small
+given:
+  X: [[1, 2], [3, 4]]
+  W_Q: [[1, 0.5], [0, 2]]
+  W_K: [[2, 1], [1, 0]]
+  W_V: [[1, 2], [3, 5]]
+steps:
+  Q: X @ W_Q
+  K: X @ W_K
+  V: X @ W_V
+  E: scale(Q @ K.T, 16)
+  M: mask(E, causal)
+  A: softmax(M)
+  Z: X + A @ V
+"""
+
+
+def asked(steps: Mapping[str, str], given: Mapping[str, str], claimed: Mapping[str, str], rounded: str = "") -> Problem:
+    """A problem from its pieces, with an answer."""
+    text = ["title: asked", "given:", *(f"  {name}: {value}" for name, value in given.items())]
+    text += [f"given_rounded: [{rounded}]"] if rounded else []
+    text += ["steps:", *(f"  {name}: {formula}" for name, formula in steps.items())]
+    text += ["claimed:", *(f'  {name}: "{value}"' for name, value in claimed.items())] if claimed else []
+    return problem_from("\n".join(text))
+
+
+def answered(text: str, **claims: str) -> Problem:
+    """A problem's text with these claims."""
+    return problem_from(text + "claimed:\n" + "".join(f'  {name}: "{value}"\n' for name, value in claims.items()))
+
+
+def written_out(value: Tensor, decimals: int, short: bool = False) -> Any:
+    """Cells with so many decimals; `short` leaves out zeros at the end, and with them perhaps the point."""
+    if value.ndim:
+        return [written_out(each, decimals, short) for each in value]
+    if math.isinf(float(value)):
+        return "-inf"
+    text = f"{float(value):.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if short else text
+
+
+def as_claimed(cells: Any) -> Claimed:
+    """Cells as written, with the numbers that they are."""
+    flat = torch.tensor([float(text) for text in flattened(cells)], dtype=torch.float64)
+    return Claimed(cells, flat.reshape(shape_of(cells)), 1)
+
+
+def flattened(cells: Any) -> Iterator[str]:
+    if isinstance(cells, list):
+        for each in cells:
+            yield from flattened(each)
+    else:
+        yield cells
+
+
+def shape_of(cells: Any) -> tuple[int, ...]:
+    return (len(cells), *shape_of(cells[0])) if isinstance(cells, list) else ()
+
+
+def honest(problem: Problem, chance: random.Random, left_out: float = 0.1) -> Problem | None:
+    """An answer in which every result is rounded to 1, 2 or 3 decimals, and each step takes each earlier result as it
+    was rounded or as it was before that. None where such rounding leaves nothing to count with (a division by 0)."""
+    full = {name: given.value for name, given in problem.given.items()}
+    rounded, claimed = dict(full), {}
+    for step in problem.steps:
+        taken = {name: chance.choice((full, rounded))[name] for name in step.formula.names}
+        try:
+            value = step.formula.compute(taken)
+        except ValueError:
+            return None
+        if bool((value.isnan() | (value == torch.inf)).any()):
+            return None
+        claim = as_claimed(written_out(value, chance.choice((1, 2, 3)), chance.random() < 0.5))
+        full[step.name], rounded[step.name] = value, claim.value
+        if chance.random() < left_out:
+            rounded[step.name] = value
+        else:
+            claimed[step.name] = claim
+    return replace(problem, claimed=claimed)
+
+
+def with_cell(problem: Problem, step: str, place: int, text: str) -> Problem:
+    """The same answer with another number in one cell, counted through from 0."""
+    texts = [*flattened(problem.claimed[step].cells)]
+    texts[place] = text
+    shape = shape_of(problem.claimed[step].cells)
+    cells: Any = texts
+    for size in reversed(shape[1:]):
+        cells = [cells[at : at + size] for at in range(0, len(cells), size)]
+    return replace(problem, claimed={**problem.claimed, step: as_claimed(cells if shape else texts[0])})
+
+
+def answered_truly(problem: Problem, decimals: int = 4, **others: Tensor) -> Problem:
+    """Every step answered from exact numbers; `others` are claimed in place of the true value, and carried on."""
+    values = dict(solve(problem).values)
+    for step in problem.steps:
+        values[step.name] = others.get(step.name, step.formula.compute(values))
+    claims = {step.name: as_claimed(written_out(values[step.name], decimals)) for step in problem.steps}
+    return replace(problem, claimed=claims)
