@@ -7,7 +7,6 @@ in a formula of single cells, not in another sum.
 
 from collections.abc import Collection, Mapping, Sequence
 
-
 from regard.tracing.record import Record
 from regard.tracing.rules import RULES
 from regard.tracing.rules.norms import NAMES
