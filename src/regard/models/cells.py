@@ -67,7 +67,7 @@ def lstm_mix(from_x: Tensor, from_h: Tensor, state: State, name: str = "") -> St
     Its memory is shown as C: in the notes c is the context that attention gives.
     """
     _, c = state
-    i, f, g, o = (from_x + from_h).chunk(4, -1)
+    i, f, g, o = label(from_x + from_h, _part(name, "a"), "W x + U h + b, for i, f, g, o").chunk(4, -1)
     i = label(torch.sigmoid(i), _part(name, "i"), "σ(W_i x + U_i h + b_i)")
     f = label(torch.sigmoid(f), _part(name, "f"), "σ(W_f x + U_f h + b_f)")
     g = label(torch.tanh(g), _part(name, "g"), "tanh(W_g x + U_g h + b_g)")

@@ -19,8 +19,8 @@ from regard.models.inputs import Rows
 from regard.models.layers import FeedForward, Output
 from regard.models.outputs import AttentionPooling, Head
 from regard.models.rnn.bridge import Bridge
-from regard.models.rnn.decoder import Readout
 from regard.models.rnn.looking import Looking
+from regard.models.rnn.readout import Readout
 
 PLACES = 20
 """Of the source and of the target that go through the model, unless another number is asked for."""

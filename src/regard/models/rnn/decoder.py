@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import dropout
 
 from regard.models.contract import Choices, Encoder, SequenceModel, Step, Taught
@@ -25,6 +25,7 @@ from regard.models.rnn.encoder import RecurrentEncoder
 from regard.models.rnn.layers import Layers, States
 from regard.models.rnn.looking import Look, Looking
 from regard.models.rnn.memory import Remembered, Stepped, remembered
+from regard.models.rnn.readout import Readout
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
 from regard.models.words import Words
@@ -252,31 +253,6 @@ class Recurrent(SequenceModel):
 
     def _dropped(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout) if self.training and self.dropout > 0 else x
-
-
-class Readout(nn.Module):
-    """What stands under the logits: s~ = tanh(W_c [c; s]) with Luong, t = tanh(W [s; c; E y] + b) with Bahdanau.
-
-    Without attention it is s itself, or tanh(W s + b) where a width is asked for (or a tied output needs one).
-    """
-
-    def __init__(self, settings: RecurrentSettings, given: int, *, luong: bool) -> None:
-        super().__init__()
-        plain = given == settings.width
-        tied = settings.embedding if settings.tie_output else None
-        usual = settings.width if plain or luong else settings.embedding
-        self.width = settings.readout or tied or usual
-        self.linear = None
-        if not plain or self.width != given or settings.readout is not None:
-            self.linear = nn.Linear(given, self.width, bias=not luong)
-            nn.init.xavier_uniform_(self.linear.weight)
-        self.name, self.formula = ("s~", "tanh(W_c [c; s])") if luong else ("t", "tanh(W [s; c; E y] + b)")
-
-    def forward(self, parts: tuple[Tensor, ...], place: int | None = None) -> Tensor:
-        if self.linear is None:
-            return parts[0]
-        name = self.name if place is None else f"{self.name}_{place}"
-        return label(torch.tanh(self.linear(torch.cat(parts, -1))), name, self.formula)
 
 
 def top_of(states: States) -> Tensor:

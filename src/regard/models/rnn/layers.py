@@ -15,7 +15,7 @@ from torch.nn.functional import dropout, linear
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from regard.models.cells import CELLS, State
-from regard.tracing.labels import active
+from regard.tracing.labels import active, label
 
 MODES = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
 OWN: dict[str, Callable[..., tuple[Tensor, ...]]] = {"rnn": torch.rnn_tanh, "gru": torch.gru, "lstm": torch.lstm}
@@ -126,7 +126,7 @@ class Layers(nn.RNNBase):
     def _one_way(self, number: int, x: Tensor, state: State, real: Tensor | None, first: int) -> tuple[Tensor, State]:
         """One layer in one direction, place by place; a row's state stands still at its padding."""
         W_ih, W_hh, b_ih, b_hh = self.all_weights[number]
-        from_x = linear(x, W_ih, b_ih).unbind(1)
+        from_x = label(linear(x, W_ih, b_ih), f"{self.called}.x", "W x + b").unbind(1)
         places = range(len(from_x)) if number % self.directions == 0 else reversed(range(len(from_x)))
         outputs = list(from_x)
         for t in places:
@@ -144,7 +144,7 @@ class Layers(nn.RNNBase):
     def project(self, x: Tensor) -> Tensor:
         """The first layer's product with x [..., n], the first n of its inputs: for `advance`, many steps at once."""
         W_ih, _, b_ih, _ = self.all_weights[0]
-        return linear(x, W_ih[:, : x.shape[-1]], b_ih)
+        return label(linear(x, W_ih[:, : x.shape[-1]], b_ih), f"{self.called}.x", "W x + b")
 
     def advance(self, from_x: Tensor, states: States, fed: Tensor | None = None, place: int | None = None) -> States:
         """One step of one direction, from projected inputs [B, G d] and `fed` [B, m], the inputs after those."""

@@ -58,7 +58,8 @@ class Looking(nn.Module):
 
     def keys(self, states: Tensor) -> Tensor:
         """What of the score concerns the memory alone: once a sentence."""
-        return self.score.project(states)
+        keys = self.score.project(states)
+        return keys if keys is states else label(keys, "K", "H W_k")
 
     def forward(
         self,
