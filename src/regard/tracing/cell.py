@@ -32,6 +32,11 @@ class Parent(NamedTuple):
     """None where the values of the step were left out."""
 
 
+NOBODY = Parent("", (), None)
+Cells = tuple[Flat, Flat]
+"""Positions of steps, and flat indices in them."""
+
+
 class Frame:
     """The operands of one cell, found: for each the step and the flat index, at all inner places or at one for all."""
 
@@ -87,6 +92,25 @@ class Frame:
             return Expression(self, CELL, None, step, index)
         nested = self.derivation.frame(step, index)
         return nested.part(nested.body, None)
+
+    def cells(self, form: Form, places: Flat) -> Iterator[Cells]:
+        """The cells in a form at all these inner places, place by place; those of steps that are shown at once."""
+        order = operands_in(form)
+        if all(self._stands(owner) for owner, _ in (self.found[k] for k in order)):
+            columns = [tuple(each if each.size == 1 else each[places] for each in self.found[k]) for k in order]
+            owners, indices = (
+                np.stack([np.broadcast_to(column[part], places.shape) for column in columns], 1).ravel()
+                for part in (0, 1)
+            )
+            yield owners[owners >= 0], indices[owners >= 0]
+        else:
+            for k in places.tolist():
+                yield from self.part(form, k).cells()
+
+    def _stands(self, owners: Flat) -> bool:
+        """Whether the cells are shown as numbers, none of them as the arithmetic of a hidden step."""
+        steps = [self.derivation.fine[each] for each in np.unique(owners).tolist() if each >= 0]
+        return all(step.shown or self.fine or not isinstance(step.rule, Rule) for step in steps)
 
 
 class Expression:
@@ -150,6 +174,16 @@ class Expression:
             for term in self.terms:
                 yield from term.leaves()
 
+    def cells(self) -> Iterator[Cells]:
+        """As `leaves`, but as arrays: of thousands of terms they are found at once."""
+        if self.step is not None:
+            yield np.array([self.step.position]), np.array([self._flat])
+            return
+        for part in self.of:
+            yield from part.cells()
+        if self.form in ROWS and len(self.terms):
+            yield from self._frame.cells(self._template.of[-1], self._frame.places())
+
     def __repr__(self) -> str:
         from regard.tracing.render.equation import plain
 
@@ -172,6 +206,21 @@ class Terms:
 
     def __iter__(self) -> Iterator[Expression]:
         return (self[k] for k in range(len(self)))
+
+
+def operands_in(form: Form) -> list[int]:
+    """The operands in a form from left to right."""
+    if form.form == "cell":
+        return [form.operand]
+    return [operand for part in form.of for operand in operands_in(part)]
+
+
+def parents_in(step: "Step", flat: Flat) -> Iterator[Parent]:
+    """The cells of a step at these flat indices."""
+    array = step.array
+    values = [None] * flat.size if array is None else array[flat].tolist()
+    places = np.stack(np.unravel_index(flat, step.shape), 1).tolist() if step.shape else [()] * flat.size
+    return (Parent(step.name, tuple(index), value) for index, value in zip(places, values, strict=True))
 
 
 class Cell:
@@ -198,13 +247,19 @@ class Cell:
     @property
     def parents(self) -> tuple[Parent, ...]:
         """The cells it was made from, each once, in the order in which they stand in the text."""
-        seen: dict[tuple[str, int], Parent] = {}
-        for leaf in self.expression.leaves():
-            assert leaf.step is not None
-            key = (leaf.step.name, leaf._flat)
-            if key not in seen:
-                seen[key] = Parent(leaf.step.name, leaf.index, leaf.value)
-        return tuple(seen.values())
+        parts = list(self.expression.cells())
+        if not parts:
+            return ()
+        owners, indices = (np.concatenate(each) for each in zip(*parts, strict=True))
+        _, first = np.unique(owners * (int(indices.max(initial=0)) + 1) + indices, return_index=True)
+        first.sort()
+        owners, indices = owners[first], indices[first]
+        found: list[Parent] = [NOBODY] * len(owners)
+        for owner in np.unique(owners).tolist():
+            step, here = self._derivation.fine[owner], np.flatnonzero(owners == owner)
+            for place, parent in zip(here.tolist(), parents_in(step, indices[here]), strict=True):
+                found[place] = parent
+        return tuple(found)
 
     @property
     def text(self) -> str:

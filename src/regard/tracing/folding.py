@@ -16,6 +16,7 @@ MOST_CELLS = 6
 MOST_SUMS = 2
 """In a formula of single cells."""
 PRODUCTS = frozenset({"aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm", "aten.mv", "aten.dot", "aten.linear"})
+SCALINGS = frozenset({"aten.mul", "aten.div", "aten.neg"})
 SUMS = frozenset({"aten.sum", "aten.mean"})
 
 
@@ -94,7 +95,7 @@ class Folding:
         if not within_a_sum:
             return True
         if reader.operation in PRODUCTS:
-            return _cells(record) == 1
+            return record.operation in SCALINGS and _cells(record) == 1
         return reader.operation in SUMS and reader.number == root
 
 
