@@ -12,18 +12,22 @@ if TYPE_CHECKING:
     from regard.attention import Details, attend, weigh
     from regard.pipeline.model import load
     from regard.tracing import label, trace
+    from regard.training.config import Config
+    from regard.training.running import train
 
 # Where each public name lives. Adding one here (and above, for type checkers) makes it public.
 _HOMES = {
+    "Config": "regard.training.config",
     "Details": "regard.attention",
     "attend": "regard.attention",
     "label": "regard.tracing",
     "load": "regard.pipeline.model",
     "trace": "regard.tracing",
+    "train": "regard.training.running",
     "weigh": "regard.attention",
 }
 
-__all__ = ["Details", "__version__", "attend", "label", "load", "trace", "weigh"]
+__all__ = ["Config", "Details", "__version__", "attend", "label", "load", "trace", "train", "weigh"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from regard.config import read_config, settings_from
+from regard.data.batch_settings import BatchSettings
 from regard.data.prepared import Prepared
 from regard.data.settings import DataSettings
 from regard.models.build import build
@@ -37,10 +38,14 @@ from regard.training.processes import Processes, processes
 from regard.training.recording import CURVE, METRICS, Recorder, picture
 from regard.training.recording import read as read_metrics
 from regard.training.schedule import Schedule
+from regard.training.settings import TrainingSettings
 from regard.training.stream import Stream
 from regard.training.surroundings import surroundings
 from regard.training.telling import Teller
 from regard.training.updating import Update
+
+SHAPES = 16
+"""Of batches on a GPU, where none are set."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ def _model(config: Config, corpus: Corpus, teller: Teller) -> Model:
         raise
     except ValueError as error:
         raise Misuse(f"network: {error}") from None
-    if (said := put_vectors(model, corpus.tokenizers.get("source"))) is not None:
+    if (said := put_vectors(model, corpus.tokenizers.get("source"), config.seed)) is not None:
         teller.say(said)
     return model
 
@@ -197,7 +202,7 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     own, device = config.training, team.device
     groups = groups_of(corpus.train) if own.temperature != 1 else None
     stream = Stream(
-        corpus.train, config.batches, seed=config.seed, groups=groups, temperature=own.temperature,
+        corpus.train, _batches(config, team), seed=config.seed, groups=groups, temperature=own.temperature,
         pin=device.type == "cuda",
     )  # fmt: skip
     updates = _updates(config, stream)
@@ -210,7 +215,7 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     update: Any = Update(
         _parallel(objective, team), steppers, clip=own.clip, bfloat16=bfloat16.yes, device=device, ranks=team.ranks
     )
-    graphed = _graphs(config, update, device)
+    graphed = _graphs(own, update, stream)
     teller.say(f"device: {device}{f' and {team.ranks - 1} more' if team.ranks > 1 else ''}")
     teller.say(f"bfloat16: {_yes(bfloat16)}")
     teller.say(f"torch.compile: {_yes(compiled)}")
@@ -225,11 +230,17 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     )  # fmt: skip
 
 
-def _graphs(config: Config, update: Update, device: torch.device) -> compiling.Choice:
-    own = config.training
+def _batches(config: Config, team: Processes) -> BatchSettings:
+    """Of a bounded set of shapes where nothing is said and a GPU could record a graph for each."""
+    own, batches = config.training, config.batches
+    alone = team.device.type == "cuda" and team.ranks == 1 and own.accumulate == 1
+    return batches.changed(shapes=SHAPES) if alone and own.graphs == "auto" and batches.shapes is None else batches
+
+
+def _graphs(own: TrainingSettings, update: Update, stream: Stream) -> compiling.Choice:
     if own.graphs == "no":
         return compiling.Choice(False, "asked for")
-    said = obstacle(device, update, accumulate=own.accumulate, shapes=config.batches.shapes)
+    said = obstacle(update.device, update, accumulate=own.accumulate, shapes=stream.settings.shapes)
     if said is not None and own.graphs == "yes":
         raise Misuse(f"training.graphs: {said}")
     return compiling.Choice(said is None, said or "one launch for a whole step")
