@@ -16,6 +16,7 @@ from regard.tracing.modules import Modules
 from regard.tracing.operations import CONSTANTS, RANDOM, UNSAID, Operation, operation
 from regard.tracing.primitives import primitives
 from regard.tracing.record import Called, Record, Ref
+from regard.tracing.recurrent import ORDERS, Recurrent
 from regard.tracing.rules import RULES
 from regard.tracing.step import Held, Role
 
@@ -52,7 +53,8 @@ class Tape:
         self.records: list[Record] = []
         self.elements = 0
         """How many numbers were recorded."""
-        self.modules = Modules(self._named)
+        self.modules = Modules(self._named, self._entered)
+        self._recurrent: Recurrent | None = None
         self.gradients = Gradients(self)
         self._memory = Memory(self._viewed)
         self._max_elements, self._largest = max_elements, largest
@@ -128,6 +130,8 @@ class Tape:
             in_place = any(output is each for each in written)
             if in_place or not self._memory.known(output):
                 numbers[place] = self._add(output, *_role(op, called, place), called, place)
+                if self._recurrent is not None:
+                    self._recurrent.saw(op.name, called, numbers[place])
         called.outputs = tuple(numbers)
         for tensor in written:
             if not any(tensor is each for each in outputs):
@@ -184,6 +188,13 @@ class Tape:
         self.records.append(record)
         return number
 
+    def _entered(self, module: nn.Module, begins: bool) -> None:
+        """A module is about to run, or has returned; of those that know no labels some parts have names."""
+        if type(module) in ORDERS:
+            if not begins and self._recurrent is not None:
+                self._recurrent.done()
+            self._recurrent = Recurrent(self, module) if begins else None
+
     def _named(self, tensor: Tensor, what: str, name: str) -> None:
         """What the modules say of a tensor."""
         if what == "output":
@@ -216,6 +227,11 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     # Of those (flex_attention is one) the tape records that they ran.
     supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else PyTorch loads its compiler, which takes a second, to keep it from what is never compiled anyway."""
+        return False
 
     def __init__(self, tape: Tape) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
