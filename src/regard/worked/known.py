@@ -33,6 +33,8 @@ class Known:
         self.recipes: dict[str, Recipe] = {}
         self.standing: dict[str, list[Verdict]] = {}
         """Of the claimed steps, cell by cell."""
+        self.slipped: dict[str, tuple[Recipe, Tensor]] = {}
+        """Of steps that went wrong by a slip with a name: what was worked there instead, and the cells it gives."""
         self.spread = dict(spread)
         """Half a unit of the last digit, for givens whose digits were rounded."""
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.worked.formula import Formula
 from regard.worked.known import Known, Recipe, Verdict
 from regard.worked.limits import spelled as shape_spelled
 from regard.worked.marks import CUT, CellMark, Marks, StepMark, digits_for
@@ -24,7 +25,7 @@ from regard.worked.missed import missed
 from regard.worked.notation import spelled
 from regard.worked.problem import Claimed, Given, Problem, ProblemStep
 from regard.worked.reach import Reach
-from regard.worked.slips import Attempt, named
+from regard.worked.slips import Attempt, Slip, named
 from regard.worked.solution import solve
 from regard.worked.tolerance import Written, written
 
@@ -71,19 +72,22 @@ class _Marker:
         if not _fits(claimed.value.shape, true.shape):
             return self._misfit(step, claimed, numbers, true, own)
         cells = [self._cell(recipe, place, number, true, own) for place, number in enumerate(numbers)]
-        slip = None
-        if any(cell.verdict == "wrong" for cell in cells):
-            attempt = Attempt(name, recipe.root, tuple(cells), true, self.formulas, known, self.reach)
-            slip = named(attempt)
-            cells = (
-                [_excused_no_more(cell) if place in slip.others else cell for place, cell in enumerate(cells)]
-                if slip
-                else cells
-            )
+        slip = self._slip(name, recipe, tuple(cells), true)
+        if slip:
+            cells = [_excused_no_more(cell) if place in slip.others else cell for place, cell in enumerate(cells)]
         told = StepMark(name, spelled(recipe.root), _worst(cells), tuple(cells), slip and slip.text)
         told = replace(told, missed=self._missed(step, told))
         self._remember(name, claimed.value.reshape(true.shape), cells)
         return told
+
+    def _slip(self, name: str, recipe: Formula, cells: tuple[CellMark, ...], true: Tensor) -> Slip | None:
+        if not any(cell.verdict == "wrong" for cell in cells):
+            return None
+        slip = named(Attempt(name, recipe.root, cells, true, self.formulas, self.known, self.reach))
+        if slip and slip.recipe:
+            gives = torch.tensor([place in slip.gives for place in range(true.numel())]).reshape(true.shape)
+            self.known.slipped[name] = slip.recipe, gives
+        return slip
 
     def _missed(self, step: ProblemStep, told: StepMark) -> str:
         """The equation of the first wrong cell."""

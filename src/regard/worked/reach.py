@@ -103,6 +103,11 @@ class Reach:
                 fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right")
                 worked = (each.reshape(written.shape) for each in self.values(known.recipes[name], view))
                 found += [torch.where(fixed, written, each) for each in worked]
+                if view == "own" and name in known.slipped:
+                    # What went wrong by a known slip has its unrounded value as well.
+                    instead, gives = known.slipped[name]
+                    slipped = self.values(instead, view)
+                    found += [torch.where(gives, each, other) for each in slipped for other in (written, found[-1])]
             self._taken[key] = _widest(found)
         return self._taken[key]
 
@@ -151,7 +156,13 @@ class Reach:
                     ends[0].where(~right, torch.fmin(ends[0], lowest)),
                     ends[1].where(~right, torch.fmax(ends[1], highest)),
                 )
-            self._extremes[key] = ends[0].where(free, written), ends[1].where(free, written)
+            low, high = ends[0].where(free, written), ends[1].where(free, written)
+            if view == "own" and name in known.slipped:
+                instead, gives = known.slipped[name]
+                self.values(instead, view)
+                least, most = (each.reshape(written.shape) for each in self._hulls[self._number(instead), view])
+                low, high = torch.fmin(low, least).where(gives, low), torch.fmax(high, most).where(gives, high)
+            self._extremes[key] = low, high
         return self._extremes[key]
 
     def _widened(self, interval: Interval, recipe: Recipe, cell: int, view: View) -> Interval:

@@ -52,6 +52,10 @@ class Attempt:
 class Slip(NamedTuple):
     text: str
     """What a teacher would say; it begins with the slip's name."""
+    recipe: Node | None = None
+    """What was worked instead, where that is known."""
+    gives: frozenset[int] = frozenset()
+    """Places of the cells that this explains."""
     others: frozenset[int] = frozenset()
     """Places of cells that looked cut instead of rounded, and are explained by the slip to the last digit."""
 
@@ -119,13 +123,16 @@ def _explained(attempt: Attempt, recipe: Node, said: str) -> tuple[Slip, bool] |
         cut = {place for place in given if attempt.cells[place].remark == CUT and _gives(attempt, recipe, place, False)}
     except (ValueError, KeyError):  # what cannot be worked was not what somebody worked
         return None
-    return Slip(said, frozenset(cut)), len(given) == len(rest)
+    return Slip(said, recipe, frozenset({*given, *attempt.wrong}), frozenset(cut)), len(given) == len(rest)
 
 
 def _gives(attempt: Attempt, recipe: Node, place: int, cut_too: bool = True) -> bool:
     number = attempt.cells[place].claimed
-    reached = [attempt.reach.all(recipe, place, view) for view in VIEWS]
-    return any(number.is_rounded_from(each) or (cut_too and number.is_cut_from(each)) for each in reached)
+    for interval in (attempt.reach.nearby, attempt.reach.all):  # the first is quick
+        reached = [interval(recipe, place, view) for view in VIEWS]
+        if any(number.is_rounded_from(each) or (cut_too and number.is_cut_from(each)) for each in reached):
+            return True
+    return False
 
 
 def _cells_swapped(attempt: Attempt) -> Slip | None:

@@ -1,0 +1,174 @@
+"""The usual slips: each made once as a person makes it, and named by the marker."""
+
+import math
+from collections.abc import Callable, Mapping
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.worked import problem_from, solve
+from regard.worked.marking import mark
+from tests.worked.answers import SMALL, answered_truly, as_claimed, asked, with_cell, written_out
+
+UNMASKED = SMALL.replace("  M: mask(E, causal)\n", "").replace("softmax(M)", "softmax(E)")
+IN_ONE = SMALL.replace("  M: mask(E, causal)\n", "").replace("softmax(M)", "softmax(mask(E, causal))")
+BY_ROOT = UNMASKED.replace("scale(Q @ K.T, 16)", "Q @ K.T / sqrt(16)")
+BY_POWER = UNMASKED.replace("scale(Q @ K.T, 16)", "Q @ K.T / 16 ** 0.5")
+IN_STEPS = UNMASKED.replace("  E: scale(Q @ K.T, 16)\n", "  E_raw: Q @ K.T\n  E: scale(E_raw, 16)\n")
+PLACES = "title: Places\ngiven:\n  n: 1\nsteps:\n  P: positional(4, 4)\n  Y: n * P\n"
+LOSS = """\
+title: Loss
+given:
+  p: [[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]
+  y: [[0, 1, 0], [1, 0, 0]]
+steps:
+  L: cross_entropy(p, y)
+  logs: log(p)
+"""
+
+Values = Mapping[str, Tensor]
+LOWER = torch.ones(2, 2, dtype=torch.float64).tril()
+
+
+def places(exponent: Callable[[int], float], unit: float = 1.0) -> Tensor:
+    """A positional encoding of four places and four columns, written out."""
+    cells = [
+        [(math.cos if c % 2 else math.sin)(unit * p / 10000 ** exponent(c)) for c in range(4)] for p in range(4)
+    ]  # fmt: skip
+    return torch.tensor(cells, dtype=torch.float64)
+
+
+# The slip's name, the problem, the step it is made in, and what a person works out there.
+MADE: list[tuple[str, str, str, Callable[[Values], Tensor]]] = [
+    ("no scaling", SMALL, "E", lambda v: v["Q"] @ v["K"].T),
+    ("no scaling", BY_ROOT, "E", lambda v: v["Q"] @ v["K"].T),
+    ("no scaling", BY_POWER, "E", lambda v: v["Q"] @ v["K"].T),
+    ("no scaling", IN_STEPS, "E", lambda v: v["E_raw"]),
+    ("no scaling", UNMASKED, "A", lambda v: (v["Q"] @ v["K"].T / 10).mul(10).softmax(-1)),
+    ("divided by d instead of its root", SMALL, "E", lambda v: v["Q"] @ v["K"].T / 16),
+    ("divided by d instead of its root", BY_ROOT, "E", lambda v: v["Q"] @ v["K"].T / 16),
+    ("softmax along the other axis", UNMASKED, "A", lambda v: v["E"].softmax(0)),
+    ("softmax along the other axis", SMALL, "A", lambda v: v["M"].softmax(0)),
+    ("mask after softmax", SMALL, "A", lambda v: v["E"].softmax(-1) * LOWER),
+    ("mask after softmax", IN_ONE, "A", lambda v: v["E"].softmax(-1) * LOWER),
+    ("no mask", SMALL, "M", lambda v: v["E"]),
+    ("no mask", SMALL, "A", lambda v: v["E"].softmax(-1)),
+    ("no mask", IN_ONE, "A", lambda v: v["E"].softmax(-1)),
+    ("transposed weight", SMALL, "Q", lambda v: v["X"] @ v["W_Q"].T),
+    ("transposed weight", SMALL, "V", lambda v: v["X"] @ v["W_V"].T),
+    ("Q and K swapped", SMALL, "E", lambda v: v["K"] @ v["Q"].T / 4),
+    ("Q and K swapped", SMALL, "Q", lambda v: v["X"] @ v["W_K"]),
+    ("residual forgotten", SMALL, "Z", lambda v: v["A"] @ v["V"]),
+    ("exponent of the sum", UNMASKED, "A", lambda v: v["E"].exp() / v["E"].sum(-1, keepdim=True).exp()),
+    ("sines in degrees", PLACES, "P", lambda v: places(lambda c: (c - c % 2) / 4, math.pi / 180)),
+    ("the exponent 2i+1 in a cosine", PLACES, "P", lambda v: places(lambda c: c / 4)),
+    ("logarithm of base ten", LOSS, "L", lambda v: -(v["y"] * v["p"].log10()).sum(-1)),
+    ("logarithm of base ten", LOSS, "logs", lambda v: v["p"].log10()),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "step", "worked"), MADE)
+@pytest.mark.parametrize("decimals", [3, 6])
+def test_a_usual_slip_is_named(
+    name: str, text: str, step: str, worked: Callable[[Values], Tensor], decimals: int
+) -> None:
+    problem = problem_from(text)
+    marks = mark(answered_truly(problem, decimals, **{step: worked(solve(problem).values)}))
+    marked = marks[step]
+    assert marked.verdict == "wrong"
+    assert (marked.slip or "").startswith(name)
+    assert [each.name for each in marks.steps if each.verdict == "wrong"] == [step]
+
+
+def test_a_slip_is_found_in_what_was_made_of_wrong_numbers() -> None:
+    problem = problem_from(SMALL)
+    values = solve(problem).values
+    wrong = values["Q"] + 1
+    marks = mark(answered_truly(problem, 4, Q=wrong, E=wrong @ values["K"].T))
+    assert (marks["E"].slip or "").startswith("no scaling")
+
+
+def test_a_digit_misread_is_named() -> None:
+    problem = answered_truly(problem_from(SMALL), 3)
+    assert problem.claimed["E"].cells[1][0] == "5.375"
+    slip = mark(with_cell(problem, "E", 2, "5.875"))["E"].slip
+    assert slip == "one digit misread: 5.875 stands in [2,1], where 5.375 should"
+
+
+@pytest.mark.parametrize("claim", ["53.75", "0.5375"])
+def test_a_decimal_place_lost_is_a_digit_misread(claim: str) -> None:
+    slip = mark(with_cell(answered_truly(problem_from(SMALL), 3), "E", 2, claim))["E"].slip
+    assert (slip or "").startswith(f"one digit misread: {claim} in [2,1] is ten times too")
+
+
+@pytest.mark.parametrize("claim", ["5.935", "9.999", "-5.375", "5.376"])
+def test_a_number_that_is_simply_another_is_no_misread_digit(claim: str) -> None:
+    # Two digits apart, all of them, the sign; and off by the last decimal, which is rounding.
+    marked = mark(with_cell(answered_truly(problem_from(SMALL), 3), "E", 2, claim))["E"]
+    assert (marked.verdict, marked.slip) == ("wrong", None)
+
+
+def test_two_cells_swapped_are_named() -> None:
+    problem = answered_truly(problem_from(SMALL), 3)
+    first, second = problem.claimed["E"].cells[0][0], problem.claimed["E"].cells[1][1]
+    swapped = with_cell(with_cell(problem, "E", 0, second), "E", 3, first)
+    assert mark(swapped)["E"].slip == "two cells swapped: [1,1] and [2,2] stand in each other's place"
+
+
+def test_weights_that_do_not_sum_to_one_are_named() -> None:
+    problem = answered_truly(problem_from(UNMASKED), 3)
+    wrong = with_cell(with_cell(problem, "A", 2, "0.300"), "A", 3, "0.800")
+    assert mark(wrong)["A"].slip == "a row of weights that does not sum to one: row 2 sums to 1.1"
+
+
+def test_made_up_weights_that_sum_to_one_have_no_name() -> None:
+    problem = answered_truly(problem_from(UNMASKED), 3)
+    assert mark(with_cell(with_cell(problem, "A", 2, "0.300"), "A", 3, "0.700"))["A"].slip is None
+
+
+def test_weights_summed_and_taken_for_one_are_named() -> None:
+    marks = mark(
+        asked({"total": "sum(w, axis=1)"}, {"w": "[[0.3, 0.7, 0.1], [0.5, 0.4, 0.1]]"}, {"total": "[1.0, 1.0]"})
+    )
+    assert marks["total"].slip == "a row of weights that does not sum to one: what [1,1] sums is 1.1"
+
+
+def test_a_slip_that_leaves_a_wrong_cell_unexplained_is_not_named() -> None:
+    problem = problem_from(SMALL)
+    values = solve(problem).values
+    unscaled = values["Q"] @ values["K"].T
+    unscaled[0, 1] += 3
+    assert mark(answered_truly(problem, 4, E=unscaled))["E"].slip is None
+
+
+def test_a_slip_made_in_one_row_only_is_named() -> None:
+    problem = problem_from(SMALL)
+    values = solve(problem).values
+    half = values["E"].clone()
+    half[1] = (values["Q"] @ values["K"].T)[1]
+    assert (mark(answered_truly(problem, 4, E=half))["E"].slip or "").startswith("no scaling")
+
+
+def test_what_looked_cut_is_wrong_where_the_slip_explains_it() -> None:
+    # 0.00 is what sin(0.01) = 0.0099998 is cut to, and what 0.000175, its value in degrees, is rounded to.
+    problem = problem_from(PLACES)
+    degrees = places(lambda c: (c - c % 2) / 4, math.pi / 180)
+    marked = mark(answered_truly(problem, 2, P=degrees))["P"]
+    cell = next(each for each in marked.cells if each.place == (2, 3))
+    assert (cell.claimed.text, cell.verdict, cell.remark) == ("0.00", "wrong", "")
+
+
+def test_a_right_step_has_no_slip() -> None:
+    marks = mark(answered_truly(problem_from(SMALL), 4))
+    assert {step.verdict for step in marks.steps} == {"right"}
+    assert {step.slip for step in marks.steps} == {None}
+
+
+def test_residuals_are_what_a_layer_adds_to_its_input_and_nothing_else() -> None:
+    # A sum of two givens is no residual, whichever of them is forgotten.
+    text = "title: t\ngiven:\n  X: [[1.5, 2.5]]\n  P: [[0.5, 1]]\nsteps:\n  Y: X + P\n"
+    problem = problem_from(text)
+    for left_out in ("X", "P"):
+        claim = {"Y": as_claimed(written_out(problem.given[left_out].value, 1))}
+        assert mark(type(problem)(**{**vars(problem), "claimed": claim}))["Y"].slip is None
