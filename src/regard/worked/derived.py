@@ -85,12 +85,17 @@ def _better(steps: tuple[Step, ...], names: Collection[str]) -> dict[str, str]:
 
 
 def _rename(steps: tuple[Step, ...], better: Mapping[str, str]) -> None:
-    if not better:
-        return
-    longest_first = sorted(better, key=len, reverse=True)
-    name = re.compile(rf"(?<![\w.#])(?:{'|'.join(map(re.escape, longest_first))})(?![\w.#])")
+    """In every place where a name stands; what is not shown is not called by other names."""
     for step in steps:
         step.name = better.get(step.name, step.name)
         step.inputs = tuple(better.get(each, each) for each in step.inputs)
-        step.formula = name.sub(lambda match: better[match[0]], step.formula)
-        step.module, step.aliases = "", tuple(each for each in step.aliases if each not in better)
+        step.formula = _renamed(step.formula, better)
+        step.module, step.aliases = "", tuple(each for each in step.aliases if each not in better and step.shown)
+
+
+def _renamed(formula: str, better: Mapping[str, str]) -> str:
+    if not better:
+        return formula
+    longest_first = sorted(better, key=len, reverse=True)
+    name = rf"(?<![\w.#])(?:{'|'.join(map(re.escape, longest_first))})(?![0-9A-Za-z_#])"
+    return re.sub(name, lambda match: better[match[0]], formula)

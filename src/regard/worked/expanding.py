@@ -16,6 +16,7 @@ from regard.worked.calls import Call, Rule
 from regard.worked.errors import FormulaError
 from regard.worked.formula import parse_formula
 from regard.worked.nodes import Index, Name, Node, Number, Transpose, Word
+from regard.worked.solution import Budget
 from regard.worked.table import Function, choice, whole
 
 
@@ -177,6 +178,6 @@ def _tried(node: Node, values: Mapping[str, Tensor]) -> Tensor | None:
         return None
     try:
         with torch.no_grad():
-            return node.compute(values)
+            return node.compute(values, Budget())
     except ValueError:
         return None

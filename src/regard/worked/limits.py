@@ -9,6 +9,8 @@ DEEPEST = 30
 """Brackets and signs inside one another in a formula."""
 MOST_PARTS = 3_000
 """Names, numbers, signs and calls in all formulas of a problem together."""
+MOST_NAMES = 400
+"""Of what is given and of steps, those of whole layers among them: so many of each."""
 MOST_CELLS = 10_000
 """Of one matrix, also of those made on the way inside a function."""
 MOST_CELLS_IN_ALL = 200_000

@@ -1,15 +1,18 @@
 """A worked problem as a page: its title, what it is about, and its derivation in one of the trace's renderings."""
 
 import shutil
+from copy import copy
 from textwrap import wrap
 
 from rich.cells import cell_len
 
 from regard.support.errors import Misuse
-from regard.tracing.render import latex_words, markdown
+from regard.tracing import Derivation
+from regard.tracing.index import Move
+from regard.tracing.render import latex_words, markdown, numbers, selecting
 from regard.worked.solution import Solution
 
-FORMATS = {"text": ".txt", "markdown": ".md", "latex": ".tex", "json": ".json"}
+FORMATS = {"text": ".txt", "markdown": ".md", "latex": ".tex", "html": ".html", "json": ".json"}
 """What it can be written as, and the ending of such a file."""
 
 
@@ -44,9 +47,27 @@ def _latex(solution: Solution, digits: int, only: str | None, width: int | None)
     return document.replace(begin, f"{begin}\\section*{{{title}}}\n\n{about}\n\n" if only is None else begin, 1)
 
 
+def _html(solution: Solution, digits: int, only: str | None, width: int | None) -> str:
+    return narrowed(solution.derivation, only).html(title=solution.problem.title, digits=digits)
+
+
 def _json(solution: Solution, digits: int, only: str | None, width: int | None) -> str:
-    """Every number there is: what is shown of them is up to the reader."""
-    return solution.derivation.to_json()
+    """The numbers as they are, whatever the digits: how they are shown is up to the reader."""
+    numbers.checked_digits(digits)
+    return narrowed(solution.derivation, only).to_json()
 
 
-_WRITERS = {"text": _text, "markdown": _markdown, "latex": _latex, "json": _json}
+def narrowed(derivation: Derivation, only: str | None) -> Derivation:
+    """The derivation with the steps that were asked for alone; those they were made from stand in their equations."""
+    if only is None:
+        return derivation
+    names = [each.step.name for each in selecting.selected(derivation, only)]
+    steps = [copy(step) for step in derivation.fine]
+    for step in steps:
+        if step.shown and step.name not in names:
+            step.shown = False
+            step.making = step.rule if isinstance(step.rule, Move) else None
+    return Derivation(steps, derivation[names[-1]].position)
+
+
+_WRITERS = {"text": _text, "markdown": _markdown, "latex": _latex, "html": _html, "json": _json}

@@ -11,7 +11,7 @@ from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 from regard.worked.cells import read_cells
 from regard.worked.functions import RULES
-from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_PARTS, spelled
+from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Place, Text, Tree, read_lines
 from regard.worked.problem import Claimed, Given, Problem
 from regard.worked.shipped import located
@@ -26,6 +26,10 @@ SIDES = ("rows", "columns")
 
 def read_problem(path_or_name: str | Path) -> Problem:
     """The problem in a file, or a shipped one by its name; Misuse says in a sentence what is wrong with it."""
+    return _read(path_or_name, asked=False)
+
+
+def _read(path_or_name: str | Path, asked: bool) -> Problem:
     path = located(path_or_name)
     data = _bytes(path)
     if len(data) > MOST_BYTES:
@@ -34,7 +38,7 @@ def read_problem(path_or_name: str | Path) -> Problem:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Misuse(f"{path}: not UTF-8 at byte {error.start}; a problem file is UTF-8 text") from None
-    return problem_from(text, str(path))
+    return _Reader(str(path), asked).problem(read_lines(text, str(path)))
 
 
 def _bytes(path: Path) -> bytes:
@@ -52,13 +56,16 @@ def problem_from(text: str, name: str = "problem") -> Problem:
 
 
 class _Reader:
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, asked: bool = False) -> None:
+        self.name, self.asked = name, asked
+        """`asked`: by an answer, which names a problem and no other answer."""
 
     def problem(self, tree: Tree) -> Problem:
         top = self.mapping(tree, "a problem", KEYS)
         title = self.text(top, "title")
         if "problem" in top.items:
+            if self.asked:
+                self.refuse(top.keys["problem"], "this is itself an answer; an answer names the problem it answers")
             return self.answer(top)
         for needed in ("given", "steps"):
             if needed not in top.items:
@@ -86,7 +93,7 @@ class _Reader:
                 )
         said = self.text(top, "problem")
         beside = Path(self.name).parent / said
-        asked = read_problem(beside if beside.is_file() else said)
+        asked = _read(beside if beside.is_file() else said, asked=True)
         problem = replace(
             asked, title=self.text(top, "title") or asked.title, about=self.text(top, "about") or asked.about,
             path=self.name, answered_by=self.text(top, "name"), claimed={},
@@ -97,6 +104,8 @@ class _Reader:
         section = self.mapping(top.items["given"], "`given`")
         rounded = self.rounded(top, section)
         found: dict[str, Given] = {}
+        if len(section.items) > MOST_NAMES:
+            self.refuse(section.at, f"{len(section.items)} givens, and a problem has at most {MOST_NAMES}")
         cells = 0
         for key, tree in section.items.items():
             name = self.fit_name(key, section.keys[key])
@@ -185,6 +194,8 @@ class _Reader:
             lines.add(name, tree)
             if lines.size > MOST_PARTS:
                 self.refuse(at, f"more than {MOST_PARTS} names, numbers and signs in all formulas")
+            if len(lines.steps) > MOST_NAMES:
+                self.refuse(at, f"more than {MOST_NAMES} steps, counted with those of whole layers")
         return lines
 
     def claimed(self, top: Mapping, problem: Problem) -> dict[str, Claimed]:
