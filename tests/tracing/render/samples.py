@@ -7,7 +7,27 @@ import torch
 from torch import Tensor
 
 from regard.tracing.derivation import Derivation
-from regard.tracing.forms import Form, Operand, Rule, cell, choose, divided, number, rounded, times, total
+from regard.tracing.forms import (
+    FUNCTIONS,
+    OVER,
+    Form,
+    Operand,
+    Rule,
+    cell,
+    choose,
+    compare,
+    divided,
+    function,
+    minus,
+    negative,
+    number,
+    over,
+    plus,
+    power,
+    rounded,
+    times,
+    total,
+)  # fmt: skip
 from regard.tracing.index import IndexMap, Move, compressed, row_strides, whole
 from regard.tracing.step import Held, Role, Step
 
@@ -137,3 +157,65 @@ def shapes() -> Derivation:
     gathered = torch.tensor([-7, 9, 3])
     to.made("gathered", gathered, Move((whole(ids.position, (3,), table).pieces), 9.0), [ids])
     return to.derivation()
+
+
+NUMBERS = (0.5, -1.25, 0.0, 3.0, -2.0, 1 / 3, 1e-7, -math.inf, 12345.678, 0.30000000000000004)
+
+
+def every_form() -> Derivation:
+    """Every form and function over numbers of every kind, short ones and long ones.
+
+    What is recorded is what the form gives wherever that is easily said, so that some equations are exact.
+    """
+    to = Builder()
+    one = torch.tensor(NUMBERS, dtype=torch.float64)
+    two = one.roll(3)
+    x, y = to.add("x", one), to.add("y", two)
+    truth = to.add("t", one > 0)
+    a, b = cell(0), cell(1)
+    bodies: dict[str, tuple[Form, Tensor]] = {
+        "plus": (plus(a, b, number(2)), one + two + 2),
+        "times": (times(a, b, number(0.5)), one * two * 0.5),
+        "nested": (times(plus(a, b), minus(a, negative(b))), (one + two) * (one + two)),
+        "minus": (minus(a, minus(b, number(1))), one - (two - 1)),
+        "divided": (divided(a, plus(b, number(2))), one / (two + 2)),
+        "power": (power(a, number(2)), one**2),
+        "root": (power(a, number(0.5)), one.abs().sqrt()),
+        "negative": (negative(plus(a, b)), -(one + two)),
+        "round": (rounded(a, "float16"), one),
+        "drawn": (Form("drawn", name="dropout"), one),
+        "made": (Form("made", name="arange"), one),
+        "opaque": (Form("opaque", name="aten.fft"), one),
+    }
+    for name, (body, value) in bodies.items():
+        to.cellwise(name, value, body, [x, y])
+    for sign in ("<", "<=", ">", ">=", "==", "!="):
+        to.cellwise(f"compare {sign}", one > two, compare(sign, a, b), [x, y])
+    for sign in ("and", "or", "xor"):
+        to.cellwise(f"compare {sign}", one > two, compare(sign, a, b), [truth, truth])
+    to.cellwise("choose", torch.where(one > 0, one, two), choose(cell(2), a, b), [x, y, truth])
+    for name in FUNCTIONS:
+        of = (a, b) if name in ("maximum", "minimum", "remainder", "floor_divide") else (a,)
+        easy = {"maximum": torch.maximum(one, two), "minimum": torch.minimum(one, two), "relu": one.relu(),
+                "abs": one.abs(), "square": one**2, "exp": one.exp(), "sign": one.sign()}  # fmt: skip
+        to.cellwise(name, easy.get(name, one), function(name, *of), [x, y])
+    _over_rows(to, one)
+    return to.derivation()
+
+
+def _over_rows(to: Builder, one: Tensor) -> None:
+    """Every form that runs over inner places, of rows of two and of ten."""
+    for size in (2, 10):
+        rows = to.add(f"rows of {size}", one.reshape(-1, size))
+        along = Operand(rows.position, IndexMap((size, 1)))
+        for name in OVER:
+            given = {"variance": 1, "norm": 2}.get(name)
+            value = rows.value.sum(-1) if name == "sum" else rows.value.amax(-1)
+            to.made(f"{name} of {size}", value, Rule(over(name, cell(0), given), (along,), (size,)), [rows])
+        own = Operand(rows.position, IndexMap((size, 1, 0)))
+        other = Operand(rows.position, IndexMap((size, 0, 1)))
+        for form in ("softmax", "log_softmax"):
+            to.made(
+                f"{form} of {size}", torch.softmax(rows.value, -1),
+                Rule(Form(form, (cell(0), cell(1))), (own, other), (size,)), [rows],
+            )  # fmt: skip

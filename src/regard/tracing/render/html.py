@@ -38,7 +38,8 @@ html, body {{ margin: 0; height: 100%; }}
 <script type="application/json" id="data">{data}</script>
 <script>
 {script}
-mountDerivation(document.getElementById("derivation"), document.getElementById("data").textContent, {options});
+window.derivation = mountDerivation(
+  document.getElementById("derivation"), document.getElementById("data").textContent, {options});
 </script>
 </body>
 </html>
@@ -60,9 +61,9 @@ def html(derivation: Derivation, title: str | None = None, digits: int = 4, larg
 
 def framed(derivation: Derivation, height: int = 640) -> str:
     """The page in a frame of its own, for notebooks."""
-    page = markup.escape(html(derivation), quote=True)
+    page, name = markup.escape(html(derivation)), markup.escape(derivation.target.name)
     return (
-        f'<iframe srcdoc="{page}" title="Derivation of {markup.escape(derivation.target.name)}" sandbox="allow-scripts" '
+        f'<iframe srcdoc="{page}" title="Derivation of {name}" sandbox="allow-scripts" '
         f'style="width: 100%; height: {height}px; border: 1px solid #8884; border-radius: 8px"></iframe>'
     )
 

@@ -6,14 +6,14 @@ from regard.tracing.derivation import Derivation
 from regard.tracing.render.equation import ALONE, POWER, PRODUCT, SUM, Notation, Part, line
 from regard.tracing.render.latex_words import OTHER, escaped, formula, name
 from regard.tracing.render.numbers import checked_digits
-from regard.tracing.render.selecting import Only, large_givens, selected
+from regard.tracing.render.selecting import Only, other_givens, selected
 from regard.tracing.render.tables import BLOCKED, Entry, Table, tables, told_shape
 from regard.tracing.render.telling import LEGEND, ROLES, left_out, more_given, note
 from regard.tracing.render.working import worked_cell
 from regard.tracing.step import Step
 
 COLUMNS = 10
-LONG = 160
+LONG = 120
 """Letters from which a fraction is written on the line, where it can be broken."""
 
 OPENING = (
@@ -50,9 +50,11 @@ def latex(derivation: Derivation, digits: int = 4, only: Only = None, document: 
             parts.append(escaped(words))
         if (index := worked_cell(what)) is not None:
             at = name(step.name, index)
-            parts.append(rf"${at}\colon\ {line(derivation.why(step.name, *index), digits, notation=LATEX)}$")
+            parts.append(
+                rf"$\displaystyle {at}\colon\ {line(derivation.why(step.name, *index), digits, notation=LATEX)}$"
+            )
         blocked |= any(table.has_blocked_weights for table in shown.slices)
-    if only is None and (given := large_givens(derivation)):
+    if only is None and (given := other_givens(derivation)):
         parts.append(escaped(more_given(given)))
     if blocked:
         parts.append(escaped(LEGEND))

@@ -41,7 +41,8 @@ ACCENTS = {
 
 PIECE = re.compile(
     r"(?P<base>[^\W\d_]+\d*)(?P<prime>['′]*)(?:_(?P<low>\{[^{}]*\}|\w+))?"
-    r"|\^(?P<high>\{[^{}]*\}|\([^()]*\)|-?\w+)|(?P<number>\d+(?:\.\d+)?)|(?P<sign>.)",
+    r"|\^(?P<high>\{[^{}]*\}|\([^()]*\)|-?\w+)|(?P<number>\d+(?:\.\d+)?)"
+    r"|√(?P<root>\([^()]*\)|\w+)|(?P<sign>.)",
     re.DOTALL,
 )
 GREEK = {
@@ -66,9 +67,9 @@ def _letter(letter: str) -> str:
         return rf"$\{GREEK[letter]}$"
     if letter in MATH and not letter.isalpha():
         return f"${MATH[letter].strip()}$"
-    base, *marks = unicodedata.normalize("NFD", letter)
-    if base.isascii() and len(marks) == 1 and marks[0] in ACCENTS:
-        return rf"\{ACCENTS[marks[0]]}{{{base}}}"
+    apart = unicodedata.normalize("NFD", letter)
+    if apart[0].isascii() and len(apart) == 2 and apart[1] in ACCENTS:
+        return rf"\{ACCENTS[apart[1]]}{{{apart[0]}}}"
     return rf"\other{{{letter}}}{{?}}"
 
 
@@ -90,6 +91,8 @@ def _piece(found: re.Match[str]) -> str:
         return _word(found["base"]) + "'" * len(found["prime"] or "") + low
     if found["high"]:
         return r"{}^{\top}" if found["high"] == "T" else f"^{{{_inner(found['high'])}}}"
+    if found["root"]:
+        return rf"\sqrt{{{formula(found['root'].removeprefix('(').removesuffix(')'))}}}"
     return found["number"] or _sign(found["sign"])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from regard.tracing.derivation import Derivation
 from regard.tracing.render.numbers import checked_digits
-from regard.tracing.render.selecting import Only, large_givens, selected
+from regard.tracing.render.selecting import Only, other_givens, selected
 from regard.tracing.render.tables import Entry, Table, tables, told_shape
 from regard.tracing.render.telling import LEGEND, heading, left_out, more_given, note
 from regard.tracing.render.working import arithmetic
@@ -28,7 +28,7 @@ def markdown(derivation: Derivation, digits: int = 4, only: Only = None) -> str:
         if words := arithmetic(what, digits):
             parts.append(code(words))
         blocked |= any(table.has_blocked_weights for table in shown.slices)
-    if only is None and (given := large_givens(derivation)):
+    if only is None and (given := other_givens(derivation)):
         parts.append(escaped(more_given(given)))
     if blocked:
         parts.append(LEGEND)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from regard.tracing.derivation import Derivation, place
 from regard.tracing.step import Step
 
-WHOLE_GIVEN = 100
-"""Cells up to which something given is shown without being asked for."""
+WHOLE_GIVEN, FEW_GIVEN = 100, 10
+"""Cells up to which something given is shown without being asked for; and how many of them, parameters included."""
 
 SLICED = re.compile(r"\s*(?P<name>.*\S)\s*\[(?P<index>[^\[\]]*)\]\s*", re.DOTALL)
 INDEX = re.compile(r"\s*(?:(?P<at>-?\d+)|(?P<start>-?\d+)?\s*:\s*(?P<stop>-?\d+)?)\s*")
@@ -44,12 +44,17 @@ def selected(derivation: Derivation, only: Only = None) -> tuple[Selected, ...]:
 
 
 def small_givens(derivation: Derivation) -> tuple[Step, ...]:
-    return tuple(step for step in derivation.givens if step.size <= WHOLE_GIVEN)
+    """What is given and small; of a model with many parameters only its inputs."""
+    few = len(derivation.givens) <= FEW_GIVEN
+    return tuple(
+        step for step in derivation.givens if step.size <= WHOLE_GIVEN and (few or step.role in ("given", "random"))
+    )
 
 
-def large_givens(derivation: Derivation) -> tuple[Step, ...]:
+def other_givens(derivation: Derivation) -> tuple[Step, ...]:
     """What is given and only named, unless it is asked for."""
-    return tuple(step for step in derivation.givens if step.size > WHOLE_GIVEN)
+    shown = {step.position for step in small_givens(derivation)}
+    return tuple(step for step in derivation.givens if step.position not in shown)
 
 
 def _apart(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from rich.text import Text
 from regard.tracing.derivation import Derivation
 from regard.tracing.render.colours import signed_colour, weight_colour
 from regard.tracing.render.numbers import checked_digits
-from regard.tracing.render.selecting import Only, Selected, large_givens, selected
+from regard.tracing.render.selecting import Only, Selected, other_givens, selected
 from regard.tracing.render.tables import BLOCKED, Entry, Table, Tables, tables, told_shape
 from regard.tracing.render.telling import LEGEND, heading, left_out, more_given, note
 from regard.tracing.render.working import arithmetic
@@ -85,7 +85,7 @@ def _lines(derivation: Derivation, digits: int, only: Only, width: int) -> Itera
         if words := arithmetic(what, digits):
             yield from _wrapped(words, width, Style())
         blocked |= any(table.has_blocked_weights for table in shown.slices)
-    if only is None and (given := large_givens(derivation)):
+    if only is None and (given := other_givens(derivation)):
         yield Text()
         yield from _wrapped(more_given(given), width, DIM, "")
     if blocked:

@@ -1,5 +1,6 @@
 """The arithmetic that stands beside a step's numbers: that of its most telling cell."""
 
+from regard.tracing.derivation import GIVEN
 from regard.tracing.render.equation import PLAIN, Notation, line
 from regard.tracing.render.selecting import Selected
 from regard.tracing.render.tables import telling_cell
@@ -8,7 +9,7 @@ from regard.tracing.render.tables import telling_cell
 def worked_cell(what: Selected) -> tuple[int, ...] | None:
     """The cell whose arithmetic is shown; None where there is none to show."""
     step = what.step
-    shows = step.role in ("computed", "opaque", "random") and step.has_values and step.size > 0
+    shows = step.role not in GIVEN and step.has_values and step.size > 0
     return telling_cell(what) if shows else None
 
 

@@ -163,6 +163,7 @@ function saidOf(cell) {
 function equation(cell, digits, terms, to) {
   const { expression: a, step, flat } = cell;
   const own = new Expression(a.frame, { form: "cell" }, null, step, flat);
+  own.isLeft = true;
   const left = to.leaf(own, digits);
   const words = saidOf(cell);
   if (words !== null) return to.said(left, to.words(words));

@@ -32,6 +32,7 @@ class Grid {
     this.top = this.left = 0;
     this.focus = { row: 0, column: 0 };
     this.root = element("div", { class: "rg-grid" });
+    this.root.style.minHeight = `${this.expectedHeight()}px`;
   }
 
   get step0() {
@@ -49,12 +50,20 @@ class Grid {
     return { outer: unravel(slice, this.step.shape.slice(0, -2)), row: Math.floor(inSlice / this.columns), column: inSlice % this.columns };
   }
 
+  // About how high it will be, so that the page does not jump when it is made.
+  expectedHeight() {
+    const { rows, columns, outer } = this;
+    const big = rows > ALL_ROWS || columns > ALL_COLUMNS;
+    return 33 * (rows <= ALL_ROWS ? rows : SOME_ROWS) + 30 + (big ? MAP.height + 12 : outer.length ? 38 : 0);
+  }
+
   mount() {
     if (this.mounted) return;
     this.mounted = true;
+    this.root.style.minHeight = "";
     const width = this.root.clientWidth || 700;
     this.height = this.rows <= ALL_ROWS ? this.rows : SOME_ROWS;
-    const room = Math.max(4, Math.floor((width - 120) / (42 + 7 * this.viewer.digits)));
+    const room = Math.max(4, Math.floor((width - 130) / (48 + 8 * this.viewer.digits)));
     this.width = this.columns <= ALL_COLUMNS ? this.columns : Math.min(ALL_COLUMNS, room);
     this.clamp();
     this.render();
@@ -118,7 +127,7 @@ class Grid {
       class: `rg-${step.kind}`, onkeydown: (event) => this.key(event), onclick: (event) => this.click(event),
     });
     if (step.shape.length) {
-      const size = attention ? "queries ↓ keys →" : `${this.rows} × ${this.columns}`;
+      const size = attention ? "queries ↓ keys →" : `${this.rows} ↓ ${this.columns} →`;
       const head = element("tr", { role: "row", "aria-rowindex": 1 });
       if (matrix) head.append(element("th", { class: "rg-corner", scope: "col", role: "columnheader", "aria-colindex": 1 }, size));
       for (let column = this.left; column < this.left + this.width; column++) {
@@ -172,9 +181,9 @@ class Grid {
     const parts = this.outer.map((at, axis) => this.chooser(at, axis));
     if (!this.whole) parts.push(this.pager("rows", "top", this.rows, this.height), this.pager("columns", "left", this.columns, this.width));
     const made = parts.length ? [element("div", { class: "rg-controls" }, ...parts.filter(Boolean))] : [];
-    if (this.whole) return made;
+    if (this.whole || !this.viewer.derivation.hasValues(this.step)) return made;
     this.map = element("canvas", { class: "rg-map", "aria-hidden": "true", title: "All of it; choose what to look at", onpointerdown: (event) => this.jump(event) });
-    return [...made, this.map];
+    return [element("div", { class: "rg-over" }, this.map, ...made)];
   }
 
   chooser(at, axis) {

@@ -5,7 +5,13 @@ function safe(text) {
   return String(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
 }
 
-function mo(sign, spacing = "") {
+const FORM_INFIX = ' form="infix" lspace="0.24em" rspace="0.24em"';
+const FORM_PREFIX = ' form="prefix"';
+const FENCES = { "(": "prefix", "[": "prefix", "{": "prefix", ")": "postfix", "]": "postfix", "}": "postfix" };
+
+// An operator; brackets grow only around what is tall.
+function mo(sign, spacing = "", tall = false) {
+  if (sign in FENCES) return `<mo form="${FENCES[sign]}" stretchy="${tall}">${sign}</mo>`;
   return `<mo${spacing}>${safe(sign)}</mo>`;
 }
 
@@ -30,16 +36,17 @@ function mathNotation(groups, linear) {
     pieces[pieces.length - 1] += after;
     return { pieces, level };
   };
-  const held = (part, level) => (part.level >= level ? part : wrapped(part, mo("("), mo(")"), ALONE));
+  const tall = (part) => whole(part).includes("<mfrac");
+  const held = (part, level) => (part.level >= level ? part : wrapped(part, mo("(", "", tall(part)), mo(")", "", tall(part)), ALONE));
   const together = (part) => row(whole(part));
   return {
     about: "≈",
     equals: "=",
     one: (text, leaf) => alone(leaf ? nameMarkup(leaf.step.name, leaf.step.place(leaf.flat), linked(leaf)) : token(text)),
     leaf(a, digits) {
-      if (!known(a.value)) return alone(nameMarkup(a.step.name, a.step.place(a.flat), a.step ? linked(a) : ""));
+      if (!known(a.value)) return alone(nameMarkup(a.step.name, a.step.place(a.flat), a.isLeft ? "" : linked(a)));
       const { text } = shown(a.value, digits, a.step ? a.step.dtype : "float64");
-      const mark = a.step ? linked(a) : "";
+      const mark = a.step && !a.isLeft ? linked(a) : "";
       if (text.startsWith("-")) return { ...alone(numberMarkup(text, mark), SUM), minus: numberMarkup(text.slice(1), mark) };
       return alone(numberMarkup(text, mark), text.includes("e") && /\d/.test(text[0]) ? PRODUCT : ALONE);
     },
@@ -68,7 +75,7 @@ function mathNotation(groups, linear) {
     call(name, parts) {
       const inside = parts.flatMap((part, k) => (k ? wrapped(part, mo(","), "", 0).pieces : part.pieces));
       const body = inside.length ? { pieces: inside, level: 0 } : alone("");
-      return wrapped(body, `<mi>${safe(name)}</mi>${mo("(")}`, mo(")"), ALONE);
+      return wrapped(body, `<mi>${safe(name)}</mi>${mo("(", "", tall(body))}`, mo(")", "", tall(body)), ALONE);
     },
     root: (a) => alone(`<msqrt>${whole(a)}</msqrt>`),
     chosen(condition, yes, no) {
@@ -87,9 +94,6 @@ function mathNotation(groups, linear) {
   }
 }
 
-const FORM_INFIX = ' form="infix"';
-const FORM_PREFIX = ' form="prefix"';
-
 function token(text) {
   return /^\d/.test(text) ? `<mn>${text}</mn>` : `<mi>${safe(text)}</mi>`;
 }
@@ -101,7 +105,7 @@ function nameMarkup(name, place = "", attributes = "") {
   return `<mrow${attributes}>${called}${place ? `<mtext>${safe(place)}</mtext>` : ""}</mrow>`;
 }
 
-const PIECE = /(\p{L}+\d*)(['′]*)(?:_(\{[^{}]*\}|[\p{L}\p{N}_]+))?|\^(\{[^{}]*\}|\([^()]*\)|-?[\p{L}\p{N}]+)|(\d+(?:\.\d+)?)|(\s+)|(.)/gsu;
+const PIECE = /(\p{L}+\d*)(['′]*)(?:_(\{[^{}]*\}|[\p{L}\p{N}_]+))?|\^(\{[^{}]*\}|\([^()]*\)|-?[\p{L}\p{N}]+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|[\p{L}\p{N}_]+)|(.)/gsu;
 const RAISED = { "ᵀ": "⊤", "²": "2", "³": "3", "¹": "1" };
 
 // A formula as the code tells it (`softmax(Q K^T / √d)`). `known` gives attributes for the names of steps.
@@ -109,7 +113,7 @@ function formulaMarkup(text, attributesOf = () => "") {
   const pieces = [];
   const raise = (markup) => pieces.push(`<msup>${row(pieces.pop() ?? "")}${markup}</msup>`);
   const inner = (part) => row(/^[{]/.test(part) ? formulaMarkup(part.slice(1, -1)) : /^\p{L}/u.test(part) ? `<mi>${safe(part)}</mi>` : formulaMarkup(part));
-  for (const [all, base, prime, low, high, number, space, sign] of text.matchAll(PIECE)) {
+  for (const [all, base, prime, low, high, number, space, root, sign] of text.matchAll(PIECE)) {
     if (base) {
       // Letters that stand for raised signs follow a name without a break: Kᵀ.
       const raised = [...base].findIndex((letter) => letter in RAISED);
@@ -120,6 +124,7 @@ function formulaMarkup(text, attributesOf = () => "") {
     } else if (high) raise(high === "T" ? "<mo>⊤</mo>" : inner(high));
     else if (number) pieces.push(`<mn>${number}</mn>`);
     else if (space) pieces.push('<mspace width="0.25em"></mspace>');
+    else if (root) pieces.push(`<msqrt>${formulaMarkup(root.replace(/^\((.*)\)$/s, "$1"))}</msqrt>`);
     else if (sign in RAISED) raise(`<mo>${RAISED[sign]}</mo>`);
     else pieces.push(mo(sign === "-" ? "−" : sign));
   }
@@ -127,5 +132,5 @@ function formulaMarkup(text, attributesOf = () => "") {
 }
 
 function mathMarkup(pieces) {
-  return pieces.map((each) => `<math display="inline">${row(each)}</math>`).join(" ");
+  return pieces.map((each) => `<math display="inline" displaystyle="true">${row(each)}</math>`).join(" ");
 }

@@ -64,6 +64,11 @@ function shortest(value, dtype) {
   return value.toPrecision(9);
 }
 
+// All the digits that tell a number from its neighbours.
+function fullText(value, dtype) {
+  return dtype === "float64" ? String(value) : String(Number(shortest(value, dtype)));
+}
+
 // {text, exact}: exact is a fraction, an infinity, or null where it was rounded.
 function shown(value, digits, dtype = "float64") {
   if (typeof value === "boolean") return { text: value ? "True" : "False", exact: fraction(value ? 1n : 0n) };

@@ -29,10 +29,10 @@ class Panel {
     const close = element("button", { type: "button", class: "rg-close", "aria-label": "Close", onclick: () => viewer.close() }, "×");
     const head = element("div", { class: "rg-panel-head" }, title, close);
     const where = placeWords(step, flat);
-    const parts = [this.trail(), head];
+    const parts = viewer.trail.length > 1 ? [this.trail(), head] : [head];
     if (where) parts.push(element("p", { class: "rg-where" }, where));
     parts.push(this.equation(cell, groups));
-    if (typeof cell.value === "number" && !Number.isInteger(cell.value)) parts.push(element("p", { class: "rg-recorded" }, `recorded as ${typeset(String(cell.value))} (${step.dtype})`));
+    if (typeof cell.value === "number" && !Number.isInteger(cell.value)) parts.push(element("p", { class: "rg-recorded" }, `recorded as ${typeset(fullText(cell.value, step.dtype))} (${step.dtype})`));
     if (step.operation && !step.isGiven) parts.push(element("p", { class: "rg-recorded" }, `by ${step.operation}${step.module ? ` in ${step.module}` : ""}`));
     if (parents.length) parts.push(this.parents(parents, groups));
     this.root.replaceChildren(...parts);

@@ -53,8 +53,7 @@ class Viewer {
     if (givens.length) {
       const few = givens.length <= 10;
       const box = element("div", { class: "rg-flow" }, ...givens.map((step) => this.section(step)));
-      const count = givens.length === 1 ? "one" : givens.length;
-      main.append(element("details", { class: "rg-givens", open: few }, element("summary", {}, `Given: ${count} to start from`), box));
+      main.append(element("details", { class: "rg-givens", open: few }, element("summary", {}, `Given (${givens.length})`), box));
     }
     main.append(element("div", { class: "rg-flow" }, ...steps.map((step) => this.section(step))));
     const outline = outlineOf(this, givens, steps);
@@ -96,6 +95,14 @@ class Viewer {
     }
     const of = step.inputs.length ? ` of ${step.inputs.join(", ")}` : "";
     return row(`${name}<mtext class="rg-said">&nbsp;by ${safe(step.operation + of)}</mtext>`);
+  }
+
+  // A cell as text, as the terminal has it, and its parents: for pages around this one.
+  why(name, ...index) {
+    const step = this.derivation.names.get(name);
+    const cell = this.derivation.why(step, ravel(index, step.shape), this.fine);
+    const parents = this.derivation.parents(cell).map((leaf) => [leaf.step.name, leaf.step.index(leaf.flat)]);
+    return { text: equation(cell, this.digits, 8, TEXT), parents, value: cell.value };
   }
 
   gridOf(step) {
@@ -173,7 +180,7 @@ class Viewer {
   }
 
   // Brings a cell into view and focus, whatever slice, window or closed box it is in.
-  reach(step, flat) {
+  reach(step, flat, smooth = true) {
     const section = this.sections.get(step);
     if (!section) return;
     section.closest("details")?.setAttribute("open", "");
@@ -181,7 +188,7 @@ class Viewer {
     this.mount(step);
     grid.reveal(flat);
     const { row, column } = grid.find(flat);
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const calm = !smooth || matchMedia("(prefers-reduced-motion: reduce)").matches;
     grid.moveTo(row, column);
     const cell = grid.cellAt(row, column);
     cell.scrollIntoView({ block: "center", inline: "nearest", behavior: calm ? "auto" : "smooth" });
@@ -220,6 +227,7 @@ class Viewer {
 
   setDigits(digits) {
     this.digits = digits;
+    this.root.style.setProperty("--rg-cell", `${2.2 + 0.55 * digits}rem`);
     this.redraw();
   }
 
@@ -285,7 +293,7 @@ class Viewer {
     const index = found?.[2] ? found[2].split(",").map(Number) : [];
     if (!step || index.length !== step.shape.length || !index.every((at, axis) => at >= 0 && at < step.shape[axis])) return;
     this.open(step, ravel(index, step.shape));
-    requestAnimationFrame(() => this.reach(step, ravel(index, step.shape)));
+    requestAnimationFrame(() => this.reach(step, ravel(index, step.shape), false));
   }
 }
 
