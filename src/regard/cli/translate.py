@@ -56,7 +56,7 @@ def translate(
     from regard.pipeline.sources import CUTS
 
     _one_of("--cut", cut, CUTS)
-    search = _search(
+    search = search_settings(
         settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
     )  # fmt: skip
     loaded = opened(model, device, threads)
@@ -88,7 +88,7 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Ask a model what its task is: tags, a label, a caption (lines are names of image files), a text that goes on."""
-    search = _search(settings)
+    search = search_settings(settings)
     loaded = opened(model, device, threads)
 
     def answers(group: Sequence[str]) -> Sequence[Any]:
@@ -99,7 +99,7 @@ def predict(
     _run(answers, "predicting", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)
 
 
-def _search(overrides: list[str] | None, **given: Any) -> "SearchSettings":
+def search_settings(overrides: list[str] | None, **given: Any) -> "SearchSettings":
     from regard.config import settings_from
     from regard.decoding.settings import SearchSettings
 

@@ -1,0 +1,152 @@
+"""`regard evaluate` and `regard compare`: how good models are, and whether one is better than another."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.app import app
+from regard.cli.opening import Device, Quiet, Threads, opened
+from regard.cli.translate import search_settings
+
+if TYPE_CHECKING:
+    from regard.evaluation.assessment import Assessment
+    from regard.pipeline.model import Pipeline
+
+Data = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="One file of sources and references (TSV, CoNLL-U, …), or a file of sources and files of references."
+    ),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("--measure", help="bleu, chrf, ter, exact, wer, cer, whole; accuracy, f1, spans. May be repeated."),
+]
+To = Annotated[str | None, typer.Option(help="The language, where the model knows several.")]
+Beam = Annotated[int | None, typer.Option(help="Hypotheses kept for a text; 1 is greedy search.")]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Capitals do not count.")]
+Tokenize = Annotated[str | None, typer.Option(help="sacreBLEU's tokenizer for BLEU: 13a, zh, ja-mecab, char, none, …")]
+Group = Annotated[bool, typer.Option("--group", help="Each source once, with all its references.")]
+First = Annotated[int | None, typer.Option(min=1, help="Only so many, from the beginning.")]
+Report = Annotated[Path | None, typer.Option(help="Write one HTML file with all of it, which needs no network.")]
+Json = Annotated[Path | None, typer.Option(help="Write the figures as JSON.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="Anything else about the search: --set no_repeat=3.")]
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="The model's folder.")],
+    data: Data = None,
+    to: To = None,
+    beam: Beam = None,
+    measure: Measures = None,
+    lowercase: Lowercase = False,
+    tokenize: Tokenize = None,
+    group: Group = False,
+    first: First = None,
+    perplexity: Annotated[bool, typer.Option("--perplexity", help="Also the perplexity of the references.")] = False,
+    worst: Annotated[int, typer.Option(min=0, help="How many of the worst outputs to show.")] = 3,
+    report: Report = None,
+    json: Json = None,
+    settings: Settings = None,
+    device: Device = "cpu",
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Score a model: by its measures, by length, with what lies behind a low score."""
+    from regard.evaluation import tables
+    from regard.evaluation.measures import Options
+    from regard.evaluation.reading import read_examples
+    from regard.pipeline.scoring import evaluate as score
+
+    examples = read_examples(data or []).first(first)
+    examples = examples.grouped() if group else examples
+    asked = opened(model, device, threads)
+    found = score(
+        asked, examples, name=Path(model).name, to=to, search=search_settings(settings, beam=beam),
+        measures=measure or [], options=Options(lowercase, tokenize), with_perplexity=perplexity, quiet=quiet,
+    )  # fmt: skip
+    print(f"{found.model} on {examples.name}, {len(examples):,} examples\n\n{tables.scores(found)}\n")
+    print(tables.lengths([found]))
+    if found.by_label:
+        print(f"\n{tables.labels(found)}\n\n{tables.confusion(found)}")
+    if found.diagnostics:
+        print(f"\n{tables.diagnostics(found)}" + (f"\n\n{tables.worst(found, worst)}" if worst else ""))
+    _written([found], report, json, {} if report is None else {found.model: asked}, to)
+
+
+@app.command()
+def compare(
+    models: Annotated[list[str], typer.Argument(help="The folders of two models or more; the first is the baseline.")],
+    data: Annotated[list[str], typer.Option("--data", help="As for evaluate; repeat it for files of references.")],
+    to: To = None,
+    beam: Beam = None,
+    measure: Measures = None,
+    lowercase: Lowercase = False,
+    tokenize: Tokenize = None,
+    group: Group = False,
+    first: First = None,
+    report: Report = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the scores by length: a PNG or SVG file.")] = None,
+    json: Json = None,
+    settings: Settings = None,
+    device: Device = "cpu",
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Several models on the same data: scores, whether they differ, and by length."""
+    from regard.evaluation import tables
+    from regard.evaluation.assessment import compared
+    from regard.evaluation.measures import Options
+    from regard.evaluation.reading import read_examples
+    from regard.pipeline.scoring import evaluate as score
+    from regard.support.errors import Misuse
+
+    if len(models) < 2:
+        raise Misuse(f"compare: expected two models or more; got {len(models)} (regard evaluate takes one)")
+    examples = read_examples(data).first(first)
+    examples = examples.grouped() if group else examples
+    loaded = {name: opened(model, device, threads) for name, model in zip(_names(models), models, strict=True)}
+    found = [
+        score(
+            each, examples, name=name, to=to, search=search_settings(settings, beam=beam), measures=measure or [],
+            options=Options(lowercase, tokenize), quiet=quiet,
+        )
+        for name, each in loaded.items()
+    ]  # fmt: skip
+    print(f"{len(examples):,} examples of {examples.name}\n")
+    print(tables.comparison([each.model for each in found], compared(found)))
+    print(f"\n{tables.lengths(found)}")
+    if plot is not None:
+        from regard.evaluation.pictures import saved
+        from regard.evaluation.pictures.curves import by_length
+
+        saved(by_length(found), plot)
+    _written(found, report, json, loaded if report else {}, to)
+
+
+def _names(models: list[str]) -> list[str]:
+    """The last part of each folder's path, or as much of it as tells them apart."""
+    names = [Path(model).resolve().name for model in models]
+    return names if len(set(names)) == len(names) else [f"{number}:{name}" for number, name in enumerate(names, 1)]
+
+
+def _written(
+    found: list["Assessment"], report: Path | None, json: Path | None, models: dict[str, "Pipeline"], to: str | None
+) -> None:
+    from regard.support.atomic import write_text
+
+    if json is not None:
+        from json import dumps
+
+        from regard.evaluation.records import record
+
+        write_text(json, dumps([record(each) for each in found], indent=2, ensure_ascii=False) + "\n")
+    if report is not None:
+        from regard.evaluation.report import page
+        from regard.pipeline.samples import samples
+
+        shown = {name: samples(model, found[0].examples, to) for name, model in models.items()}
+        write_text(report, page(found, shown))
+        print(f"\nreport: {report}")

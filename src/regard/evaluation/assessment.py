@@ -1,0 +1,117 @@
+"""Everything that is found out about a model on some data, in one value: what tables, pictures and reports show."""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from regard.evaluation import scores as scoring
+from regard.evaluation.by_length import Bucket, by_length
+from regard.evaluation.diagnostics import Diagnostics, diagnose
+from regard.evaluation.measures import Options, chosen, flat
+from regard.evaluation.reading import Examples
+from regard.evaluation.scores import F1, Score, Text
+from regard.evaluation.significance import Compared, compare_counts, compare_texts
+
+TEXTS: tuple[Text, ...] = ("bleu", "chrf", "ter")
+"""What sacreBLEU can compare."""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """One model on one set of examples."""
+
+    model: str
+    examples: Examples
+    outputs: tuple[Any, ...]
+    """A text, a label, or a tuple of tags for each example."""
+    scores: tuple[Score, ...]
+    """The first is the one that lengths and comparisons go by."""
+    lengths: tuple[Bucket, ...]
+    diagnostics: Diagnostics | None = None
+    """For texts."""
+    by_label: dict[Hashable, F1] = field(default_factory=dict)
+    """For tags and labels."""
+    confusion: Counter[tuple[Hashable, Hashable]] = field(default_factory=Counter)
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What the outputs came about with, and how fast."""
+    options: Options = field(default_factory=Options)
+
+
+def assess(
+    model: str,
+    examples: Examples,
+    outputs: Sequence[Any],
+    *,
+    measures: Sequence[str] = (),
+    options: Options | None = None,
+    further: Sequence[Score] = (),
+    unknown: Sequence[float] = (),
+    ended: Sequence[bool] = (),
+    settings: dict[str, Any] | None = None,
+) -> Assessment:
+    """Score the outputs of a model. further: scores that were reckoned elsewhere, such as its perplexity."""
+    options = options or Options()
+    if len(outputs) != len(examples):
+        raise ValueError(f"expected an output for each of {len(examples)} examples; got {len(outputs)}")
+    asked = chosen(examples.kind, measures, examples.references)
+    main = next(iter(asked.values()))
+
+    def some(places: list[int]) -> Score:
+        return main([outputs[n] for n in places], [examples.references[n] for n in places], options)
+
+    scores = [measure(outputs, examples.references, options) for measure in asked.values()] if len(examples) else []
+    found = Assessment(
+        model, examples, tuple(outputs), (*scores, *further), by_length(list(map(words_of, examples.sources)), some),
+        settings=dict(settings or {}), options=options,
+    )  # fmt: skip
+    return _with_details(found, unknown, ended)
+
+
+def _with_details(found: Assessment, unknown: Sequence[float], ended: Sequence[bool]) -> Assessment:
+    examples = found.examples
+    if examples.kind == "text":
+        sources = [source if isinstance(source, str) else "" for source in examples.sources]
+        return replace(
+            found, diagnostics=diagnose(sources, found.outputs, examples.references, unknown=unknown, ended=ended)
+        )
+    said, true = flat(found.outputs, examples.references)
+    return replace(found, by_label=scoring.f1_by_label(said, true), confusion=scoring.confusion(said, true))
+
+
+def words_of(source: Any) -> int:
+    """The length of a source in words; rows by their number, an image by its columns."""
+    if isinstance(source, str):
+        return len(source.split())
+    return int(source.shape[1]) if getattr(source, "ndim", 1) == 3 else len(source)
+
+
+def compared(found: Sequence[Assessment]) -> dict[str, list[Compared]]:
+    """Each measure of several models on the same data, the first being the one the others are compared with."""
+    first = found[0]
+    references = first.examples.references
+    if first.examples.kind == "text":
+        tests: dict[str, list[Compared]] = {
+            score.name: compare_texts(
+                name, [each.outputs for each in found], references, lowercase=first.options.lowercase,
+                tokenize=first.options.tokenize,
+            )
+            for name in TEXTS
+            if (score := _score(first, name)) is not None
+        }  # fmt: skip
+        if tests:
+            return tests
+        return {"exact": compare_counts("exact", [_right(each) for each in found])}
+    return {"accuracy": compare_counts("accuracy", [_right(each) for each in found])}
+
+
+def _score(found: Assessment, name: str) -> Score | None:
+    return next((score for score in found.scores if score.name.casefold().startswith(name)), None)
+
+
+def _right(found: Assessment) -> list[float]:
+    """1 for each example that is right; of tags the share that is."""
+    pairs = zip(found.outputs, found.examples.references, strict=True)
+    if found.examples.kind != "tags":
+        return [float(output in several) for output, several in pairs]
+    return [sum(a == b for a, b in zip(said, several[0], strict=True)) / max(len(said), 1) for said, several in pairs]

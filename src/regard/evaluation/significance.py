@@ -1,0 +1,90 @@
+"""Whether one model is better than another, or this data cannot tell: the paired bootstrap of sacreBLEU.
+
+The test set is drawn anew, with repetition, a thousand times, the same for both models. p is how often a difference at
+least as large would come about if there were none (Koehn 2004, in sacreBLEU's form).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.evaluation.scores import Score, Text, columns, metric_of
+
+LEVEL = 0.05
+SAMPLES = 1000
+SEED = 12345
+"""sacreBLEU's own."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One figure of one model beside the first model's."""
+
+    score: Score
+    mean: float
+    """Over the samples."""
+    interval: float
+    """95 of 100 samples lie within the mean plus or minus this."""
+    p: float | None
+    """Of the difference from the first model; None for the first model itself."""
+
+    @property
+    def differs(self) -> bool:
+        return self.p is not None and self.p < LEVEL
+
+    def verdict(self, baseline: "Compared", name: str) -> str:
+        """In words, with the baseline's name."""
+        if self.p is None:
+            return "the one the others are compared with"
+        better = (self.score.value > baseline.score.value) == self.score.higher_is_better
+        difference = abs(self.score.value - baseline.score.value)
+        digits = 2 if self.score.value > 1.5 or baseline.score.value > 1.5 else 4
+        if not self.differs:
+            return f"no difference from {name} that this data can tell (p = {self.p:.3f})"
+        return f"{'better' if better else 'worse'} than {name} by {difference:.{digits}f} (p = {self.p:.3f})"
+
+
+def compare_texts(
+    name: Text,
+    outputs: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    *,
+    lowercase: bool = False,
+    tokenize: str | None = None,
+    samples: int = SAMPLES,
+) -> list[Compared]:
+    """Each model's outputs beside the first's, by sacreBLEU's `PairedTest`."""
+    from sacrebleu.significance import PairedTest
+
+    systems: list[tuple[str, Sequence[str]]] = [(str(number), list(each)) for number, each in enumerate(outputs)]
+    metric = metric_of(name, lowercase=lowercase, tokenize=tokenize)
+    truths: Any = columns(
+        outputs[0], references
+    )  # None where there is no further reference, as everywhere in sacreBLEU
+    signatures, results = PairedTest(systems, {name: metric}, truths, "bs", n_samples=samples)()
+    [told] = [key for key in results if key != "System"]
+    found: list[Any] = list(results[told])
+    return [
+        Compared(Score(told, each.score, name != "ter", str(signatures[told])), each.mean, each.ci, each.p_value)
+        for each in found
+    ]
+
+
+def compare_counts(
+    name: str, right: Sequence[Sequence[float]], *, higher_is_better: bool = True, samples: int = SAMPLES
+) -> list[Compared]:
+    """The same test for the mean of a number that each example has, such as 1 where it is right."""
+    values = np.array(right, float)
+    draws = np.random.default_rng(SEED).integers(0, values.shape[1], (samples, values.shape[1]))
+    means = values[:, draws].mean(-1)
+    found = []
+    for number, (own, drawn) in enumerate(zip(values, means, strict=True)):
+        difference = abs(float(own.mean() - values[0].mean()))
+        shifted = drawn - means[0]
+        extreme = int((np.abs(shifted - shifted.mean()) >= difference).sum())
+        interval = float(np.quantile(drawn, 0.975) - np.quantile(drawn, 0.025)) / 2
+        p = None if number == 0 else (extreme + 1) / (samples + 1)
+        found.append(Compared(Score(name, float(own.mean()), higher_is_better), float(drawn.mean()), interval, p))
+    return found

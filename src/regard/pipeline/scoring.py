@@ -1,0 +1,81 @@
+"""A model on examples: ask it, and find out everything about its answers."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from regard.decoding.settings import SearchSettings
+from regard.evaluation.assessment import Assessment, assess
+from regard.evaluation.measures import Options
+from regard.evaluation.perplexity import perplexity_of
+from regard.evaluation.reading import Examples
+from regard.evaluation.scores import Score
+from regard.models.contract import SequenceModel
+from regard.pipeline.model import Pipeline
+from regard.pipeline.results import Labelled, Result, Tagged
+from regard.support.errors import Misuse
+from regard.support.progress import Progress
+
+GROUP = 512
+KINDS = {"translate": "text", "reconstruct": "text", "caption": "text", "tag": "tags", "classify": "label"}
+
+
+def evaluate(
+    model: Pipeline,
+    examples: Examples,
+    *,
+    name: str = "model",
+    to: str | None = None,
+    search: SearchSettings | None = None,
+    measures: Sequence[str] = (),
+    options: Options | None = None,
+    with_perplexity: bool = False,
+    quiet: bool = True,
+) -> Assessment:
+    """Ask the model for all the sources and assess what it says."""
+    if KINDS.get(model.task) != examples.kind:
+        raise Misuse(f"{examples.name}: holds {examples.kind}, and this model was built to {model.task}")
+    search = SearchSettings() if search is None else search
+    begun = time.perf_counter()
+    answers: list[Any] = []
+    with Progress(f"asking {name}", "examples", len(examples), quiet=quiet) as progress:
+        for start in range(0, len(examples), GROUP):
+            group = examples.sources[start : start + GROUP]
+            answers += _asked(model, group, to, search)
+            progress.add(len(group))
+    seconds = time.perf_counter() - begun
+    further = [_perplexity(model, examples, to)] if with_perplexity else []
+    settings = {"search": search.model_dump(mode="json"), "seconds": round(seconds, 2), "folder": str(model.folder)}
+    if to is not None:
+        settings["to"] = to
+    texts = [each for each in answers if isinstance(each, Result)]
+    return assess(
+        name, examples, [_plain(each) for each in answers], measures=measures, options=options, further=further,
+        unknown=[each.unknown for each in texts], ended=[each.ending == "end" for each in texts], settings=settings,
+    )  # fmt: skip
+
+
+def _asked(model: Pipeline, group: Sequence[Any], to: str | None, search: SearchSettings) -> Sequence[Any]:
+    if model.task in ("translate", "reconstruct"):
+        return model.translate(group, to=to, settings=search, keep_problems=True)
+    return model.predict(group, settings=search, keep_problems=True)
+
+
+def _plain(answer: Result | Tagged | Labelled) -> Any:
+    if answer.problem:
+        return () if isinstance(answer, Tagged) else ""
+    return tuple(answer.tags) if isinstance(answer, Tagged) else answer.text
+
+
+def _perplexity(model: Pipeline, examples: Examples, to: str | None) -> Score:
+    """Of the first references."""
+    from regard.pipeline.sources import target_language
+
+    if not isinstance(model.model, SequenceModel) or not all(isinstance(each, str) for each in examples.sources):
+        raise Misuse(f"perplexity: is that of texts out of texts; this model was built to {model.task}")
+    source, target = model.tokenizer("source"), model.tokenizer("target")
+    language = target_language(to, source.languages, model.about)
+    return perplexity_of(
+        model.model, source.encode_batch(list(examples.sources), language=language),
+        target.encode_batch([several[0] for several in examples.references]),
+    )  # fmt: skip
