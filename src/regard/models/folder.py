@@ -21,6 +21,7 @@ from regard.models.build import build
 from regard.models.card import card
 from regard.models.contract import Model
 from regard.models.network_settings import TASKS, network_settings
+from regard.models.reading import FORMAT, MODEL, VERSION, read_model_json
 from regard.models.sizes import Sizes
 from regard.models.weights import read_weights, write_weights
 from regard.support.atomic import write_text
@@ -29,8 +30,7 @@ from regard.support.nearest import unknown
 from regard.text.tokenizer import Tokenizer
 from regard.version import __version__
 
-FORMAT, VERSION = "regard-model", 1
-MODEL, WEIGHTS, CARD = "model.json", "weights.safetensors", "README.md"
+WEIGHTS, CARD = "weights.safetensors", "README.md"
 
 
 @dataclass
@@ -90,30 +90,6 @@ def load_folder(folder: str | Path, device: str = "cpu") -> Loaded:
         raise Misuse(f"{folder / WEIGHTS}: belongs to another model than {MODEL} beside it; copy the folder whole")
     tokenizers = {side: _tokenizer(folder, name) for side, name in held.get("tokenizers", {}).items()}
     return Loaded(model.to(device).eval(), task, tokenizers, tuple(held.get("names", ())), held.get("about", {}))
-
-
-def read_model_json(folder: str | Path) -> dict[str, Any]:
-    """model.json, its format checked."""
-    path = Path(folder) / MODEL
-    if not Path(folder).exists():
-        raise Misuse(f"{folder}: no such folder")
-    if not path.is_file():
-        raise Misuse(f"{folder}: no model is here: {MODEL} is missing")
-    try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Misuse(f"{path}: cut off or damaged: {error}") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise Misuse(f"{path}: not a model of regard; expected format {FORMAT!r}")
-    if not isinstance(held.get("format_version"), int) or held["format_version"] > VERSION:
-        by = f" (by regard {held['regard']})" if "regard" in held else ""
-        raise Misuse(
-            f"{path}: written in format {held.get('format_version')}{by}; this regard, {__version__}, "
-            f"reads up to {VERSION}: install a newer one"
-        )
-    if missing := [key for key in ("task", "network", "sizes") if key not in held]:
-        raise Misuse(f"{path}: {' and '.join(missing)} missing")
-    return held
 
 
 def fingerprint(what: Mapping[str, Any]) -> str:

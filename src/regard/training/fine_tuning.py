@@ -12,7 +12,8 @@ from regard.data.prepared import Prepared
 from regard.data.settings import DataSettings, TokenizerFiles
 from regard.models.build import build
 from regard.models.contract import Model
-from regard.models.folder import Loaded, load_folder, read_model_json
+from regard.models.folder import Loaded, load_folder
+from regard.models.reading import read_model_json
 from regard.models.weights import tensors
 from regard.support.errors import Misuse
 from regard.text.settings import TokenizerSettings
