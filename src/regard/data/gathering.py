@@ -11,6 +11,7 @@ folder/
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -127,6 +128,9 @@ class _Gathering:
                 told(new, files.share())
                 self.record.read, new = self.record.read + new, 0
         self._flush(hashes, wholes, side_file, whole_file)
+        for file in filter(None, (side_file, whole_file, self.left)):
+            file.flush()
+            os.fsync(file.fileno())  # the record, which says that they are whole, comes to the disk after them
         told(new, 1.0)
         self.record.read += new
 

@@ -51,6 +51,7 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         if (standing := _standing(folder, key, quiet)) is not None:
+            shutil.rmtree(folder / WORK, ignore_errors=True)
             return standing
         work = _work(folder, key)
         if not (work / "out" / MANIFEST).exists():

@@ -149,6 +149,8 @@ class Steps:
         entries = [note["entry"] for note in notes if note["entry"]]
         if not entries:
             raise Misuse("data.train: no example is left to train on; " + _where_to(notes, train))
+        for stray in (self.work / "out").rglob(".*.part"):
+            stray.unlink()  # of a run that was killed while it wrote
         write_manifest(self.work / "out" / "train", encoder.columns, entries, self.files, plan.names)
         unknown = {"train": _added(note["unknown"] for note in notes)}
         groups = {split: [(each, _pieces(each, plan)) for each in found] for split, found in reads.items()}
