@@ -91,14 +91,24 @@ class _Reader:
                 self.refuse(
                     top.keys[key], f"`{key}` comes from the problem that this file answers; one of them must go"
                 )
-        said = self.text(top, "problem")
-        beside = Path(self.name).parent / said
-        asked = _read(beside if beside.is_file() else said, asked=True)
+        asked = _read(self.asked_for(top), asked=True)
         problem = replace(
             asked, title=self.text(top, "title") or asked.title, about=self.text(top, "about") or asked.about,
             path=self.name, answered_by=self.text(top, "name"), claimed={},
         )  # fmt: skip
         return replace(problem, claimed=self.claimed(top, problem))
+
+    def asked_for(self, top: Mapping) -> Path:
+        """The file of the problem: beside the answer, or shipped."""
+        said, at = self.text(top, "problem"), top.items["problem"].at
+        beside = Path(self.name).parent / said
+        try:
+            path = beside if said and beside.is_file() else located(said)
+        except Misuse as error:
+            self.refuse(at, f"problem: {error}")
+        if not path.is_file():
+            self.refuse(at, f"problem: {said!r}: no such file beside this one, and no shipped problem of this name")
+        return path
 
     def given(self, top: Mapping, axes: Axes) -> dict[str, Given]:
         section = self.mapping(top.items["given"], "`given`")
