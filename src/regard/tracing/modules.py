@@ -13,11 +13,15 @@ Named = Callable[[Tensor, str, str], None]
 """Takes a tensor, what it is (input, output, parameter, buffer), and its name."""
 
 
+Entered = Callable[[nn.Module, bool], None]
+"""Takes a module that is about to run (true) or has returned (false)."""
+
+
 class Modules:
     """The modules that run now, by the path of attributes that leads to them from the outermost one."""
 
-    def __init__(self, named: Named) -> None:
-        self._named = named
+    def __init__(self, named: Named, entered: Entered) -> None:
+        self._named, self._entered = named, entered
         self._paths: dict[int, str] = {}
         self._kept: list[nn.Module] = []
         self._roots: set[str] = set()
@@ -64,10 +68,12 @@ class Modules:
             self._name_inputs(module, inputs)
         self._running.append((module, self.path))
         self.path = self._paths[id(module)]
+        self._entered(module, True)
 
     def _after(self, module: nn.Module, inputs: Any, output: Any) -> None:
         if threading.get_ident() != self._thread or not any(each is module for each, _ in self._running):
             return
+        self._entered(module, False)
         path = self.path
         while self._running:
             running, self.path = self._running.pop()

@@ -12,11 +12,15 @@ def names(
     shown: Collection[int],
     target: int,
     gradients: dict[int, str],
+    known: dict[int, str],
     loss: bool = False,
 ) -> tuple[dict[int, str], dict[int, tuple[str, ...]]]:
-    """For the number of each record its name, and its other names. A target without a name is the output, or loss."""
+    """For the number of each record its name, and its other names.
+
+    known: bare names of records that no label names. A target without a name is the output, or the loss.
+    """
     unnamed = {target: "loss" if loss else "output"}
-    first = {record.number: _wanted(record, record.number in shown, unnamed, gradients) for record in records}
+    first = {record.number: _wanted(record, record.number in shown, unnamed, gradients, known) for record in records}
     stands = Counter(wanted[0] for number, wanted in first.items() if number in shown)
     chosen: dict[int, str] = {}
     taken: set[str] = set()
@@ -54,7 +58,9 @@ def _numbered(wish: str, seen: Counter[str], taken: set[str]) -> str:
     return f"{wish}#{seen[wish]}"
 
 
-def _wanted(record: Record, shown: bool, unnamed: dict[int, str], gradients: dict[int, str]) -> list[str]:
+def _wanted(
+    record: Record, shown: bool, unnamed: dict[int, str], gradients: dict[int, str], known: dict[int, str]
+) -> list[str]:
     """The bare name and the full one."""
     if record.number in gradients:
         return [gradients[record.number]]
@@ -69,8 +75,10 @@ def _wanted(record: Record, shown: bool, unnamed: dict[int, str], gradients: dic
         return [record.outputs_of[0]]
     if record.number in unnamed and shown:
         return [unnamed[record.number]]
+    if record.number in known:
+        return [known[record.number], joined(record.module, known[record.number])]
     statistic = NAMES.get(record.operation, {}).get(record.output)
-    return [joined(record.module, statistic[0] if statistic else record.operation.rpartition(".")[2])]
+    return [joined(record.module, statistic[0] if statistic else record.operation.rpartition(".")[2].strip("_"))]
 
 
 def _aliases(record: Record, wanted: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.tracing.attention import attention_names
 from regard.tracing.derivation import GIVEN, Derivation
 from regard.tracing.folding import Folding
 from regard.tracing.forms import Form, Rule
@@ -108,13 +109,14 @@ class Reading:
 
     def derivation(self) -> Derivation:
         folding = Folding(self._records, self._sources, self._asked)
-        called, others = names(self._records, folding.shown, self._target, {}, bool(self._gradients))
+        known = attention_names(self._records, self._sources)
+        called, others = names(self._records, folding.shown, self._target, {}, known, bool(self._gradients))
         if self._gradients:
             named = self._gradient_names(folding.shown, called)
             folding = Folding(self._records, self._sources, self._asked | set(named))
-            called, others = names(self._records, folding.shown, self._target, named, True)
+            called, others = names(self._records, folding.shown, self._target, named, known, True)
             named = self._gradient_names(folding.shown, called)  # what they are for may now be called more simply
-            called, others = names(self._records, folding.shown, self._target, named, True)
+            called, others = names(self._records, folding.shown, self._target, named, known, True)
         formulas = Formulas({each.number: each for each in self._records}, folding.shown, called)
         steps = [
             Step(
