@@ -28,6 +28,8 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 def sparsemax(x: Tensor, axis: int = -1) -> Tensor:
     """max(x - τ, 0) with τ such that the sum is 1: like softmax, with zeros."""
+    if not bool((x < torch.inf).all()):
+        raise ValueError("sparsemax weighs numbers, and one of these is none or has no end")
     return _normalised("sparsemax", x, axis)
 
 

@@ -14,7 +14,7 @@ from regard.worked.functions import RULES
 from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Place, Text, Tree, read_lines
 from regard.worked.problem import Claimed, Given, Problem
-from regard.worked.shipped import located
+from regard.worked.shipped import is_there, located
 from regard.worked.stepping import Lines
 
 KEYS = ("title", "about", "given", "given_rounded", "words", "axes", "steps", "claimed", "problem", "name")
@@ -103,11 +103,13 @@ class _Reader:
         said, at = self.text(top, "problem"), top.items["problem"].at
         beside = Path(self.name).parent / said
         try:
-            path = beside if said and beside.is_file() else located(said)
+            path = beside if said and is_there(beside) and beside.is_file() else located(said)
         except Misuse as error:
             self.refuse(at, f"problem: {error}")
-        if not path.is_file():
-            self.refuse(at, f"problem: {said!r}: no such file beside this one, and no shipped problem of this name")
+        if not is_there(path) or not path.is_file():
+            self.refuse(
+                at, f"problem: {said[:60]!r}: no such file beside this one, and no shipped problem of this name"
+            )
         return path
 
     def given(self, top: Mapping, axes: Axes) -> dict[str, Given]:

@@ -8,6 +8,8 @@ from regard.support.errors import Misuse
 from regard.support.nearest import nearest
 
 ENDINGS = (".yaml", ".yml")
+LONGEST = 80
+"""Letters of a name that are repeated in a message."""
 
 
 def folder() -> Path:
@@ -22,19 +24,26 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder().glob("*.yaml"))}
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; a name that none can have is none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def located(path_or_name: str | Path) -> Path:
     """The file of a path as given, or of a shipped problem's name."""
     path = Path(path_or_name)
-    if path.exists() or path.suffix in ENDINGS or len(path.parts) != 1:
+    if is_there(path) or path.suffix in ENDINGS or len(path.parts) != 1:
         return path
     known = shipped()
     if path.name in known:
         return known[path.name]
     guess = nearest(path.name, known)
     hint = f"did you mean {guess}? " if guess else ""
-    raise Misuse(
-        f"{path_or_name}: no such file, and no shipped problem of this name; {hint}`regard problems` lists them"
-    )
+    said = str(path_or_name) if len(str(path_or_name)) <= LONGEST else f"{str(path_or_name)[:LONGEST]}…"
+    raise Misuse(f"{said}: no such file, and no shipped problem of this name; {hint}`regard problems` lists them")
 
 
 def lines(width: int | None = None) -> list[str]:
@@ -44,6 +53,6 @@ def lines(width: int | None = None) -> list[str]:
     found = {name: read_problem(path) for name, path in shipped().items()}
     room = max(map(len, found), default=0) + 2
     told = [f"{name:{room}}{problem.about or problem.title}" for name, problem in found.items()]
-    return (
-        told if width is None else [line for each in told for line in wrap(each, width, subsequent_indent=" " * room)]
-    )
+    if width is None:
+        return told
+    return [line for each in told for line in wrap(each, width, subsequent_indent=" " * room)]
