@@ -240,3 +240,9 @@ def test_bank_is_not_the_same_in_two_sentences() -> None:
     values = solve(read_problem("money-bank-embeddings")).values
     assert torch.equal(values["money_bank_grows"][1], values["river_bank_flows"][1])
     assert float(values["apart"].abs().max()) > 0.5
+
+
+def test_the_readers_list_holds_every_shipped_problem() -> None:
+    page = (shipped()["self-attention"].parent / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+) \|$", page, flags=re.M)
+    assert rows == [(name, path.name, read_problem(path).about) for name, path in shipped().items()]
