@@ -173,7 +173,7 @@ def test_a_trail_leads_down_to_what_was_given_and_back(browser: Any, tmp_path: P
     page.click(cell(derivation["O"], 5))
     for name in ("A", "M", "E", "Q", "X"):
         page.click(f'.rg-equation [data-cell^="{derivation[name].position}:"] >> nth=0')
-    names = [plain(each).split("[")[0] for each in page.locator(".rg-trail button").all_inner_texts()]
+    names = [plain(each).split("[")[0].strip() for each in page.locator(".rg-trail button").all_inner_texts()]
     assert names == ["O", "A", "M", "E", "Q", "X"]
     assert "is given" in page.get_attribute(".rg-equation", "aria-label")
     page.click(".rg-trail button >> nth=2")

@@ -40,7 +40,7 @@ ACCENTS = {
 }  # fmt: skip
 
 PIECE = re.compile(
-    r"(?P<base>[^\W\d_]+\d*)(?P<prime>['′]*)(?:_(?P<low>\{[^{}]*\}|\w+))?"
+    r"(?P<base>(?:(?!ᵀ)[^\W\d_])+\d*)(?P<prime>['′]*)(?:_(?P<low>\{[^{}]*\}|\w+))?"
     r"|\^(?P<high>\{[^{}]*\}|\([^()]*\)|-?\w+)|(?P<number>\d+(?:\.\d+)?)"
     r"|√(?P<root>\([^()]*\)|\w+)|(?P<sign>.)",
     re.DOTALL,

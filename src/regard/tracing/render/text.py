@@ -110,7 +110,8 @@ def _fitting(what: Selected, digits: int, width: int) -> Tables:
     found = tables(what, digits, MOST_COLUMNS)
     if columns <= MOST_COLUMNS or not found.slices:
         return found
-    for most in range(MOST_COLUMNS, 3, -1):
+    room = max(len(next(_blocks(table, width))[0]) for table in found.slices)
+    for most in range(room + 1, 3, -1):
         found = tables(what, digits, most)
         if all(len(list(_blocks(table, width))) == 1 for table in found.slices):
             break

@@ -1,26 +1,49 @@
 // What stands around the grids: the list of steps, the button that changes the colours, the address.
 
+// The list of steps, under the modules they ran in; many givens stand in a closed box of their own.
 function outlineOf(viewer, givens, steps) {
-  const list = element("ol", {});
-  const items = [...givens, ...steps].map((step) => {
-    const name = element("button", { type: "button", onclick: () => viewer.showStep(step) });
-    name.innerHTML = `<math>${nameMarkup(step.name)}</math>`;
-    const item = element("li", { "data-name": `${step.name} ${step.module}`.toLowerCase(), class: step.isGiven ? "rg-is-given" : null }, name);
-    item.append(element("span", {}, shapeWords(step.shape)));
-    return item;
-  });
-  list.append(...items);
-  const parts = [element("summary", {}, "Steps"), list];
-  if (items.length > 15) {
-    const find = element("input", { type: "search", placeholder: "find a step", "aria-label": "Find a step" });
-    find.addEventListener("input", () => {
-      for (const item of items) item.hidden = !item.dataset.name.includes(find.value.toLowerCase());
-    });
-    parts.splice(1, 0, find);
+  const list = element("ol", {}, ...listed(viewer, steps));
+  const parts = [element("summary", {}, "Steps")];
+  const count = givens.length + steps.length;
+  const lists = [list];
+  if (givens.length > 10) {
+    const given = element("ol", {}, ...listed(viewer, givens));
+    lists.push(given);
+    parts.push(list, element("details", { class: "rg-given-list" }, element("summary", {}, `Given (${givens.length})`), given));
+  } else {
+    list.prepend(...listed(viewer, givens));
+    parts.push(list);
   }
+  if (count > 15) parts.splice(1, 0, finder(lists));
   const box = element("details", { open: true }, ...parts);
-  if (matchMedia("(max-width: 60rem)").matches) box.removeAttribute("open");
+  if (matchMedia("(max-width: 84rem)").matches) box.removeAttribute("open");
   return element("nav", { class: "rg-outline", "aria-label": "Steps" }, box);
+}
+
+function listed(viewer, steps) {
+  let group = "";
+  return steps.flatMap((step) => {
+    const cut = step.name.startsWith("∂") ? -1 : step.name.lastIndexOf(".");
+    const [path, last] = [step.name.slice(0, Math.max(cut, 0)), step.name.slice(cut + 1)];
+    const name = element("button", { type: "button", title: step.name, onclick: () => viewer.showStep(step) });
+    name.innerHTML = `<math>${nameMarkup(last)}</math>`;
+    const item = element("li", { "data-name": step.name.toLowerCase(), class: step.isGiven ? "rg-is-given" : null }, name, element("span", {}, shapeWords(step.shape)));
+    const heading = path && path !== group ? [element("li", { class: "rg-module" }, path)] : [];
+    group = path;
+    return [...heading, item];
+  });
+}
+
+function finder(lists) {
+  const find = element("input", { type: "search", placeholder: "find a step", "aria-label": "Find a step" });
+  find.addEventListener("input", () => {
+    const word = find.value.toLowerCase();
+    for (const list of lists) {
+      if (word) list.closest("details").open = true;
+      for (const item of list.children) item.hidden = item.dataset.name ? !item.dataset.name.includes(word) : Boolean(word);
+    }
+  });
+  return find;
 }
 
 const THEMES = { system: "◐ system", light: "☀ light", dark: "☾ dark" };

@@ -178,7 +178,7 @@ class Grid {
 
   // The slice that is shown, the window, and the whole of it as a small picture.
   controls() {
-    const parts = this.outer.map((at, axis) => this.chooser(at, axis));
+    const parts = this.outer.map((at, axis) => (this.step.shape[axis] > 1 ? this.chooser(at, axis) : null)).filter(Boolean);
     if (!this.whole) parts.push(this.pager("rows", "top", this.rows, this.height), this.pager("columns", "left", this.columns, this.width));
     const made = parts.length ? [element("div", { class: "rg-controls" }, ...parts.filter(Boolean))] : [];
     if (this.whole || !this.viewer.derivation.hasValues(this.step)) return made;

@@ -1,10 +1,11 @@
 // A whole slice at a glance: one small picture with a point a cell, the window in view and the cells that matter.
 
-const MAP = { width: 168, height: 112, largest: 14 };
+const MAP = { width: 168, height: 112, largest: 14, thinnest: 28 };
 
 function mapSize(rows, columns, limits = MAP) {
   const scale = Math.min(limits.largest, limits.width / columns, limits.height / rows);
-  return { scale, width: Math.max(4, Math.round(columns * scale)), height: Math.max(4, Math.round(rows * scale)) };
+  const side = (count) => Math.round(Math.max(count * scale, Math.min(MAP.thinnest, count * limits.largest)));
+  return { width: side(columns), height: side(rows) };
 }
 
 // Draws a slice: `at(row, column)` is the flat index there. Cells smaller than a point are sampled.

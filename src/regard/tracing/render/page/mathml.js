@@ -98,29 +98,40 @@ function token(text) {
   return /^\d/.test(text) ? `<mn>${text}</mn>` : `<mi>${safe(text)}</mi>`;
 }
 
+// Letters, without those that stand for raised signs (ᵀ is one); a name with its index; a path of modules.
+const LETTER = String.raw`[\p{Ll}\p{Lu}\p{Lt}\p{Lo}]`;
+const NAME = String.raw`(${LETTER}+\d*)(['′]*)(?:_(\{[^{}]*\}|(?:${LETTER}|[\p{N}_])+))?`;
+const PATH = String.raw`(?:(?:${LETTER}|[\p{N}_#])+\.)+${LETTER}(?:${LETTER}|[\p{N}_#])+`;
+const PLAIN_NAME = new RegExp(`^(?:${NAME}|∂${NAME}/∂${NAME})$`, "u");
+const PIECE = new RegExp(
+  String.raw`(${PATH})|${NAME}|\^(\{[^{}]*\}|\([^()]*\)|-?(?:${LETTER}|\p{N})+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|(?:${LETTER}|[\p{N}_])+)|(.)`,
+  "gsu",
+);
+const RAISED = { "ᵀ": "⊤", "²": "2", "³": "3", "¹": "1" };
+
 // A step's name as mathematics: a letter with its index, or a path as it is.
 function nameMarkup(name, place = "", attributes = "") {
-  const plain = /^\p{L}+\d*['′]*(_(\{[^{}]*\}|[\p{L}\p{N}_]+))?$/u.test(name) || /^∂[\p{L}\d_]+\/∂[\p{L}\d_]+$/u.test(name);
-  const called = plain ? formulaMarkup(name) : `<mtext class="rg-path">${safe(name)}</mtext>`;
+  const called = PLAIN_NAME.test(name) ? formulaMarkup(name) : pathMarkup(name);
   return `<mrow${attributes}>${called}${place ? `<mtext>${safe(place)}</mtext>` : ""}</mrow>`;
 }
 
-const PIECE = /(\p{L}+\d*)(['′]*)(?:_(\{[^{}]*\}|[\p{L}\p{N}_]+))?|\^(\{[^{}]*\}|\([^()]*\)|-?[\p{L}\p{N}]+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|[\p{L}\p{N}_]+)|(.)/gsu;
-const RAISED = { "ᵀ": "⊤", "²": "2", "³": "3", "¹": "1" };
+function pathMarkup(name, attributes = "") {
+  return `<mtext class="rg-path"${attributes}>${safe(name)}</mtext>`;
+}
 
-// A formula as the code tells it (`softmax(Q K^T / √d)`). `known` gives attributes for the names of steps.
+// A formula as the code tells it (`softmax(Q K^T / √d)`). `attributesOf` a word may make it a link.
 function formulaMarkup(text, attributesOf = () => "") {
   const pieces = [];
   const raise = (markup) => pieces.push(`<msup>${row(pieces.pop() ?? "")}${markup}</msup>`);
-  const inner = (part) => row(/^[{]/.test(part) ? formulaMarkup(part.slice(1, -1)) : /^\p{L}/u.test(part) ? `<mi>${safe(part)}</mi>` : formulaMarkup(part));
-  for (const [all, base, prime, low, high, number, space, root, sign] of text.matchAll(PIECE)) {
-    if (base) {
-      // Letters that stand for raised signs follow a name without a break: Kᵀ.
-      const raised = [...base].findIndex((letter) => letter in RAISED);
-      const stem = raised > 0 ? base.slice(0, raised) : base;
-      const named = `<mi${attributesOf(all)}>${safe(stem + prime.replaceAll("'", "′"))}</mi>`;
+  const inner = (part) => {
+    if (part.startsWith("{")) return row(formulaMarkup(part.slice(1, -1)));
+    return row(/^\p{L}/u.test(part) ? `<mi>${safe(part)}</mi>` : formulaMarkup(part));
+  };
+  for (const [all, path, base, prime, low, high, number, space, root, sign] of text.matchAll(PIECE)) {
+    if (path) pieces.push(`<mrow${attributesOf(path)}>${pathMarkup(path)}</mrow>`);
+    else if (base) {
+      const named = `<mi${low ? "" : attributesOf(all)}>${safe(base + prime.replaceAll("'", "′"))}</mi>`;
       pieces.push(low ? `<msub${attributesOf(all)}>${named}${inner(low)}</msub>` : named);
-      if (raised > 0) for (const letter of base.slice(raised)) raise(`<mo>${RAISED[letter] ?? letter}</mo>`);
     } else if (high) raise(high === "T" ? "<mo>⊤</mo>" : inner(high));
     else if (number) pieces.push(`<mn>${number}</mn>`);
     else if (space) pieces.push('<mspace width="0.25em"></mspace>');

@@ -84,7 +84,7 @@ class Viewer {
     if (step.formula) {
       const inputs = step.inputs.map((each) => this.derivation.names.get(each)).filter(Boolean);
       const link = (word) => {
-        const found = inputs.find((each) => each.label === word || each.name === word);
+        const found = inputs.find((each) => each.label === word || each.name === word || each.name.endsWith(`.${word}`));
         return found ? ` data-step="${found.position}" class="rg-link"` : "";
       };
       return row(`${name}${mo("=")}${formulaMarkup(step.formula, link)}`);
