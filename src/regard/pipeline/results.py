@@ -69,19 +69,27 @@ class Attention:
         output looked where its tokens did on average. The end stands for itself."""
         return by_words(self.of(layer, head), self.output, self.source, self.output_pieces, self.source_pieces)
 
+    def every_head(self, layer: int | None = None) -> tuple[Numbers, list[str], tuple[str, ...], tuple[str, ...]]:
+        """([maps, W, V], names, output words, source words): a map for each head, of one layer or of all."""
+        chosen = range(1, self.layers + 1) if layer is None else [layer if layer > 0 else self.layers + 1 + layer]
+        heads = [(each, head) for each in chosen for head in range(1, self.heads + 1)]
+        maps = [self.of_words(*each) for each in heads]
+        names = [f"layer {each}, head {head}" for each, head in heads]
+        return np.stack([weights for weights, _, _ in maps]), names, maps[0][1], maps[0][2]
+
 
 def by_words(
     weights: Numbers, output: str, source: str, rows: Sequence[Piece], columns: Sequence[Piece]
 ) -> tuple[Numbers, tuple[str, ...], tuple[str, ...]]:
     """Weights between tokens [T, S] as weights between words."""
-    row_words, row_groups = _grouped(output, rows)
-    column_words, column_groups = _grouped(source, columns)
+    row_words, row_groups = grouped(output, rows)
+    column_words, column_groups = grouped(source, columns)
     summed = np.stack([weights[:, group].sum(1) for group in column_groups], 1)
     merged = np.stack([summed[group].mean(0) for group in row_groups])
     return merged.astype(np.float32), row_words, column_words
 
 
-def _grouped(text: str, pieces: Sequence[Piece]) -> tuple[tuple[str, ...], list[list[int]]]:
+def grouped(text: str, pieces: Sequence[Piece]) -> tuple[tuple[str, ...], list[list[int]]]:
     """The words of a text and the tokens of each, each token once; a token of no word (an end, a tag) stays alone."""
     found = words(text)
     owner: dict[int, int] = {}

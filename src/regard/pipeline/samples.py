@@ -26,5 +26,8 @@ def samples(model: Pipeline, examples: Examples, to: str | None = None, count: i
             found.append(Shown(each.source, each.text, reference, each.score))
             continue
         weights, rows, columns = each.attention.of_words()
+        if len(rows) > 2 * LONGEST:  # one that found no end: there is nothing to be seen in its picture
+            found.append(Shown(each.source, each.text, reference, each.score))
+            continue
         found.append(Shown(each.source, each.text, reference, each.score, rows, columns, weights))
     return found

@@ -102,7 +102,8 @@ def _note(letters: set[int], left: set[int]) -> str:
         names = scripts(left) or [f"U+{min(left):04X}"]
         said = ", ".join(names[:4])
         parts.append(
-            f"no font here has {said}: install one (such as Noto Sans {names[0]}), or name its file with --font"
+            f"no font here has {said}: install one (such as Noto Sans {names[0]}) or name its file with --font; an SVG "
+            "shows it wherever it is looked at with such a font"
         )
     drawn = [name for name in scripts(letters - left) if name.upper() in JOINING]
     if drawn and not joins():
