@@ -95,9 +95,14 @@ def test_the_network_section_is_told_apart_by_its_kind() -> None:
     assert set(KINDS) == {"transformer", "recurrent", "window", "fixed"}
 
 
+SAVED = [
+    "luong, no feeding", "plain, readout, tied", "fixed", "captions, bahdanau", "characters, bahdanau",
+    "language model, lstm", "tagger, window", "labeller, attention",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAVED)
 @torch.no_grad()
-@pytest.mark.parametrize("name", ["luong, no feeding", "plain, readout, tied", "fixed", "captions, bahdanau",
-                                  "characters, bahdanau", "language model, lstm", "tagger, window", "labeller, attention"])  # fmt: skip
 def test_a_model_of_any_kind_comes_back_from_its_folder(tmp_path: Path, name: str) -> None:
     kind = (SEQUENCES | TAGGERS | LABELLERS)[name]
     model, source = kind.model(), kind.source()

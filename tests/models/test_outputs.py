@@ -117,7 +117,7 @@ def test_a_hidden_layer_stands_under_the_logits_where_asked() -> None:
 
 
 def test_what_is_missing_among_the_sizes_is_told() -> None:
-    with pytest.raises(ValueError, match="sizes.tags: missing, and a tagger needs it: Different tags"):
+    with pytest.raises(ValueError, match=r"sizes\.tags: missing, and a tagger needs it: Different tags"):
         EncoderTagger(HeadSettings(), Sizes(), Given())
-    with pytest.raises(ValueError, match="sizes.labels: missing, and a classifier needs it"):
+    with pytest.raises(ValueError, match=r"sizes\.labels: missing, and a classifier needs it"):
         EncoderLabeller(HeadSettings(), Sizes(), Given())
