@@ -170,8 +170,8 @@ def main() -> None:
     rounds = [{name: seconds(run, given.steps, device) for name, run in runs.items()} for _ in range(given.rounds)]
     limit = products(given) / rate(device)
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    print(f"\ntorch {torch.__version__}, {where}, {given.rows} × {given.places} tokens, {given.layers} + {given.layers} "
-          f"layers of width {given.width}, vocabulary {given.words}, dropout {given.dropout}")  # fmt: skip
+    print(f"\ntorch {torch.__version__}, {where}, {given.rows} × {given.places} tokens, {given.layers} + {given.layers}"
+          f" layers of width {given.width}, vocabulary {given.words}, dropout {given.dropout}")  # fmt: skip
     print(f"{'':30}{'ms a step':>10}{'tokens/s':>12}{'times the first':>17}{'share of limit':>16}")
     base = next(iter(runs))
     for name in runs:

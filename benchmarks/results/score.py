@@ -16,11 +16,12 @@ from typing import Any
 
 import torch
 
+from regard.config import read_config
 from regard.data.prepared import Prepared
-from regard.decoding.settings import SearchSettings
 from regard.evaluation.evaluating import evaluate
 from regard.evaluation.scores import Score, accuracy, text_score, whole_error_rate
 from regard.models.folder import load_folder
+from regard.training.config import Config
 
 LENGTHS = (0, 10, 20, 30, 60)
 """Words of the source at which groups by length begin."""
@@ -56,10 +57,10 @@ def main() -> None:
     parser.add_argument("--tokenised", metavar="LANGUAGE", help="the language of the target, such as de")
     given = parser.parse_args()
     loaded = load_folder(given.model, given.device)
-    config = loaded.about["configuration"]
-    folder = given.prepared or config["prepared"] or config["data"]["folder"] or f"{given.model}/data"
-    prepared = Prepared(folder)
-    search = SearchSettings(**config["decoding"])
+    config = read_config(f"{given.model}/configuration.yaml", Config)
+    own = config.data.folder if config.data is not None else config.prepared
+    prepared = Prepared(given.prepared or own or f"{given.model}/data")
+    search = config.decoding
     search = search.changed(beam=given.beam) if given.beam else search
     texts = prepared.texts(given.split)
     with torch.autocast(given.device, torch.bfloat16, enabled=given.device.startswith("cuda")):

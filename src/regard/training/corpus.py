@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,22 @@ EXTRA = {"words", "pair", "characters"}
 """Columns that stand beside the others."""
 
 
+class Held(NamedTuple):
+    """A split that models are scored on."""
+
+    examples: ShardSet
+    texts: list[dict[str, Any]]
+    """The examples as they stood, row by row."""
+
+
 @dataclass(frozen=True)
 class Corpus:
     """Prepared data."""
 
     folder: Path
     train: ShardSet
-    dev: ShardSet | None
-    dev_texts: list[dict[str, Any]]
-    """The examples of dev as they stood, row by row."""
+    dev: Held | None
+    tests: dict[str, Held]
     tokenizers: dict[str, Tokenizer]
     """For source and target, as far as they are text."""
     names: tuple[str, ...]
@@ -39,14 +46,18 @@ class Corpus:
 
 def opened(prepared: Prepared, task: str) -> Corpus:
     """What the task needs of prepared data; Misuse where they are not for it."""
-    train, dev = _for_task(prepared.train, task), prepared.dev
-    dev = _for_task(dev, task) if dev is not None and len(dev) else None
     tokenizers, sizes = dict(prepared.tokenizers), dict(prepared.sizes())
     if task == "reconstruct":
         tokenizers["source"], sizes["source"] = tokenizers["target"], sizes["target"]
+    held = {
+        name: Held(_for_task(examples, task), prepared.texts(name))
+        for name, examples in prepared.splits.items()
+        if name != "train" and len(examples)
+    }
+    dev = held.pop("dev", None)
     return Corpus(
-        prepared.folder, train, dev, [] if dev is None else prepared.texts("dev"), tokenizers, prepared.names,
-        prepared.pairs, Sizes(**sizes),
+        prepared.folder, _for_task(prepared.train, task), dev, held, tokenizers, prepared.names, prepared.pairs,
+        Sizes(**sizes),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ References are the texts as they stood.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from regard.evaluation.evaluating import Sample, chosen, evaluate
 from regard.evaluation.scores import Score
 from regard.models.contract import Model, SequenceModel
 from regard.training.config import Config
-from regard.training.corpus import Corpus, groups_of
+from regard.training.corpus import Corpus, Held, groups_of
 from regard.training.feeding import feed
 from regard.training.objective import told
 from regard.training.views import View
@@ -59,22 +59,27 @@ class Found:
 
 
 class Evaluator:
-    """The development set, and the same part of it each time."""
+    """The development set (or a test), and the same part of it each time."""
 
-    def __init__(self, config: Config, corpus: Corpus, device: torch.device, bfloat16: bool) -> None:
-        assert corpus.dev is not None
+    def __init__(
+        self, config: Config, corpus: Corpus, held: Held, device: torch.device, *, bfloat16: bool, at_most: int | None
+    ) -> None:
         self.config, self.tokenizers, self.device, self.bfloat16 = config, corpus.tokenizers, device, bfloat16
-        pairs = groups_of(corpus.dev) if corpus.pairs else np.zeros(len(corpus.dev), np.int64)
-        several = _together(corpus.dev, pairs)
-        kept = [several[place] for place in chosen(len(several), config.training.evaluate_at_most)]
+        pairs = groups_of(held.examples) if corpus.pairs else np.zeros(len(held.examples), np.int64)
+        several = _together(held.examples, pairs)
+        kept = [several[place] for place in chosen(len(several), at_most)]
         rows = np.concatenate([np.array(each, np.int64) for each in kept])
-        self.examples = View(corpus.dev, rows)
-        self.firsts = View(corpus.dev, np.array([each[0] for each in kept], np.int64))
+        self.examples = View(held.examples, rows)
+        self.firsts = View(held.examples, np.array([each[0] for each in kept], np.int64))
         self.pairs, self.names = pairs[self.firsts.index], corpus.pairs
-        self.references = [list(dict.fromkeys(_right(corpus.dev_texts[row]) for row in each)) for each in kept]
+        self.references = [list(dict.fromkeys(_right(held.texts[row]) for row in each)) for each in kept]
 
-    def __call__(self, model: Model, search: SearchSettings, done: Callable[[int], None] | None = None) -> Found:
-        """Score the model as it stands."""
+    def __len__(self) -> int:
+        """How many sources there are."""
+        return len(self.firsts)
+
+    def __call__(self, model: Model, search: SearchSettings, samples: int | None = None) -> Found:
+        """Score the model as it stands; `samples`: how many outputs to show, where not as the settings say."""
         was_training = model.training
         model.eval()
         try:
@@ -82,7 +87,8 @@ class Evaluator:
                 loss = self.loss(model)
                 if self.config.task == "language_model":
                     return Found(loss, {})
-                return self._scored(model, loss, search, done)
+                shown = self.config.training.samples if samples is None else samples
+                return self._scored(model, loss, search, shown)
         finally:
             model.train(was_training)
 
@@ -105,10 +111,8 @@ class Evaluator:
         free = BatchSettings(tokens=max(wider, 2 * places), count=settings.count, ahead=0)
         yield from Batches(self.examples, free, shuffle=False)
 
-    def _scored(self, model: Model, loss: float, search: SearchSettings, done: Callable[[int], None] | None) -> Found:
-        found = evaluate(
-            model, self.firsts, self.tokenizers, search=search, samples=self.config.training.samples, done=done
-        )
+    def _scored(self, model: Model, loss: float, search: SearchSettings, samples: int) -> Found:
+        found = evaluate(model, self.firsts, self.tokenizers, search=search, samples=samples)
         by_pair = {}
         for number, name in enumerate(self.names):
             if rows := np.flatnonzero(self.pairs == number).tolist():

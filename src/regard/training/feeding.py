@@ -121,4 +121,6 @@ def _wanting_nothing(batch: Batch) -> Batch:
     empty = {"target": PAD, "tags": NOTHING, "label": NOTHING}
     held = {name: getattr(batch, name) for name in empty}
     blank = {name: torch.full_like(each, empty[name]) for name, each in held.items() if each is not None}
+    if batch.target_lengths is not None:
+        blank["target_lengths"] = torch.zeros_like(batch.target_lengths)
     return replace(batch, rows=batch.rows[:0], **blank)

@@ -22,12 +22,13 @@ from regard.models.build import build
 from regard.models.contract import Model
 from regard.models.folder import save_folder
 from regard.models.rnn_settings import RecurrentSettings
+from regard.support.atomic import write_text
 from regard.support.errors import Misuse
 from regard.support.progress import duration
 from regard.text.settings import TokenizerSettings
 from regard.training import checkpoint, compiling, fine_tuning, optimizers
 from regard.training.averaging import Averaging
-from regard.training.config import Config
+from regard.training.config import SEQUENCES, Config
 from regard.training.corpus import Corpus, groups_of, opened
 from regard.training.evaluating import Evaluator, Found
 from regard.training.graphs import Graphs, obstacle
@@ -44,6 +45,9 @@ from regard.training.surroundings import surroundings
 from regard.training.telling import Teller
 from regard.training.updating import Update
 
+CONFIGURATION = "configuration.yaml"
+SHORT = 20
+"""Sentences of a test whose outputs are all shown."""
 SHAPES = 16
 """Of batches on a GPU, where none are set."""
 
@@ -222,7 +226,10 @@ def _run(config: Config, corpus: Corpus, model: Model, team: Processes, teller: 
     if device.type == "cuda":
         teller.say(f"CUDA graphs: {_yes(graphed)}")
     update = Graphs(update, teller.say) if graphed.yes else update
-    evaluator = None if corpus.dev is None else Evaluator(config, corpus, device, bfloat16.yes)
+    evaluator = None
+    if corpus.dev is not None:
+        most = own.evaluate_at_most
+        evaluator = Evaluator(config, corpus, corpus.dev, device, bfloat16=bfloat16.yes, at_most=most)
     return Run(
         config, model, update, steppers, Schedule(own.schedule, updates), Averaging(own.averaging, model), stream, team,
         evaluator, teller, lengths_stay=_packs(model) and not graphed.yes,
@@ -275,7 +282,7 @@ def _updates(config: Config, stream: Stream) -> int | None:
 
 def _tell_beginning(run: Run, corpus: Corpus) -> None:
     count = sum(each.numel() for each in run.model.parameters())
-    dev = 0 if corpus.dev is None else len(corpus.dev)
+    dev = 0 if corpus.dev is None else len(corpus.dev.examples)
     run.teller.say(
         f"{run.config.task}: {len(corpus.train):,} examples, {dev:,} of development; {count:,} parameters; "
         f"{run.stream.batches_an_epoch():,} batches an epoch; into {run.config.output}"
@@ -297,10 +304,14 @@ def _finish(run: Run, corpus: Corpus) -> Result:
             for own, mean in zip(run.model.parameters(), weights, strict=True):
                 own.copy_(mean)
     figures = {} if found is None else found.figures
+    run.model.eval()
+    tests = {name: _tested(run, corpus, name) for name in corpus.tests}
     about = _about(run, corpus, figures)
+    about["scores"] |= {f"{name}, {key}": value for name, each in tests.items() for key, value in each.items()}
     save_folder(
         config.output, run.model, task=config.task, tokenizers=corpus.tokenizers, names=corpus.names, about=about
     )
+    _write_configuration(config)
     assert run.recorder is not None
     picture(read_metrics(run.recorder.path), Path(config.output) / CURVE, config.decides)
     run.recorder("final", counters.step, {"seconds": round(counters.seconds, 3)} | figures)
@@ -320,16 +331,53 @@ def _final(run: Run) -> Found | None:
     return found
 
 
+def _tested(run: Run, corpus: Corpus, name: str) -> dict[str, float]:
+    """The scores of the saved model on a test, once; of a short one every output is shown."""
+    bfloat16 = run.evaluator.bfloat16 if run.evaluator is not None else False
+    test = Evaluator(run.config, corpus, corpus.tests[name], run.device, bfloat16=bfloat16, at_most=None)
+    found = test(run.model, run.config.decoding.changed(nbest=1), len(test) if len(test) <= SHORT else 0)
+    run.teller.say(f"test {name}: {', '.join([f'loss {found.loss:.3f}', *map(str, found.scores.values())])}")
+    run.teller.samples(found.samples)
+    if found.samples and run.config.task in SEQUENCES:
+        outputs = [each.output for each in found.samples]
+        right = sum(alike(said, several) for said, several in zip(outputs, test.references, strict=True))
+        run.teller.say(f"test {name}: {right} of {len(test)} right but for case and final punctuation")
+    return found.figures
+
+
+def alike(output: str, references: Sequence[str]) -> bool:
+    """Whether an output is one of the references, but for case and punctuation at the end."""
+
+    def plain(text: str) -> str:
+        return text.casefold().strip().rstrip(".!?…。！？।").rstrip()
+
+    return plain(output) in {plain(each) for each in references}
+
+
 def _about(run: Run, corpus: Corpus, figures: Mapping[str, float]) -> dict[str, Any]:
     config = run.config
     about: dict[str, Any] = {"name": config.name or Path(config.output).resolve().name}
     if config.data is not None:
-        about["trained_on"] = [each.name for each in config.data.splits["train"]]
+        sources = config.data.splits["train"]
+        about["trained_on"] = [each.name for each in sources]
+        spoken = {getattr(each, "languages", None) for each in sources}
+        if len(spoken) == 1 and not corpus.pairs and (only := spoken.pop()) is not None:
+            about |= {"source": only.source, "target": only.target}
+    if "source" in corpus.train.columns and config.task != "caption":
+        about["longest"] = int(corpus.train.lengths("source").max())
     about["scores"] = {f"development set, {name}": value for name, value in figures.items()}
     about["training"] = {
         "steps": run.counters.step, "epochs": round(run.stream.epochs, 3), "seconds": round(run.counters.seconds, 1),
         "target tokens": run.counters.places, "updates left out": run.counters.left_out,
     }  # fmt: skip
     about["seed"] = config.seed
-    about["configuration"] = config.model_dump(mode="json")
+    about["configuration"] = config.model_dump(mode="json", exclude_defaults=True)
     return about | {"made with": surroundings(corpus.folder)}
+
+
+def _write_configuration(config: Config) -> None:
+    """All settings of the run, its defaults too; `regard train` takes the file as it is."""
+    import yaml
+
+    written = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    write_text(Path(config.output) / CONFIGURATION, written)

@@ -1,0 +1,95 @@
+"""Losses, against their formulas."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.data.collating import NOTHING
+from regard.models.contract import Choices, Encoded, SequenceModel, Taught
+from regard.training.feeding import Fed
+from regard.training.objective import Objective, of_choices, own_share, returns, smoothed
+from regard.training.settings import ReinforceSettings, TeachingSettings
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
+def test_cross_entropy_is_smoothed_and_summed_over_what_is_wanted(smoothing: float) -> None:
+    logits = torch.randn(2, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    wanted = torch.tensor([[1, 4, NOTHING], [0, NOTHING, NOTHING]])
+    probabilities = (logits.exp() / logits.exp().sum(-1, keepdim=True)).log()
+    expected = 0.0
+    for row, place in [(0, 0), (0, 1), (1, 0)]:
+        said = probabilities[row, place]
+        expected -= (1 - smoothing) * float(said[wanted[row, place]]) + smoothing * float(said.mean())
+    assert float(smoothed(logits, wanted, smoothing)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_returns_reckon_in_what_comes_later() -> None:
+    reward = torch.tensor([[1.0, 2.0, 4.0]])
+    assert returns(reward, 0.5).tolist() == [[1 + 1 + 1, 2 + 2, 4]]
+    assert returns(reward, 0.0).tolist() == [[1, 2, 4]]
+
+
+def test_the_gradient_of_choices_is_that_of_the_expected_reward() -> None:
+    """Two places to look at, each of which makes another word likely: the mean over all draws is the exact gradient."""
+    scores = torch.tensor([0.3, -0.2], requires_grad=True)
+    words = torch.tensor([[2.0, 0.0, -1.0], [0.5, 1.5, 0.0]])
+    wanted = torch.tensor([[1]])
+    probability = torch.softmax(scores, 0)
+    expected = (probability * torch.log_softmax(words, -1)[:, 1]).sum()
+    (exact,) = torch.autograd.grad(-expected, scores)
+    settings = ReinforceSettings(entropy=0.0, baseline=0.0)
+    total = torch.zeros(2)
+    for place in (0, 1):
+        log_prob = torch.log_softmax(scores, 0)[place].view(1, 1)
+        choices = Choices(log_prob, torch.zeros(1, 1), torch.full((1, 1), -0.7))
+        (drawn,) = torch.autograd.grad(of_choices(words[place].view(1, 1, 3), wanted, choices, settings), scores)
+        total += probability[place].detach() * drawn
+    torch.testing.assert_close(total, exact)
+
+
+def test_the_baseline_learns_the_reward_and_padding_counts_nothing() -> None:
+    logits = torch.zeros(1, 2, 4)
+    baseline = torch.zeros(1, 2, requires_grad=True)
+    choices = Choices(torch.zeros(1, 2, requires_grad=True), torch.zeros(1, 2), baseline)
+    settings = ReinforceSettings(discount=0.0)
+    of_choices(logits, torch.tensor([[2, NOTHING]]), choices, settings).backward()
+    reward = -torch.log(torch.tensor(4.0))
+    torch.testing.assert_close(baseline.grad, torch.tensor([[-2 * reward.item(), 0.0]]))
+    torch.testing.assert_close(choices.log_prob.grad, torch.tensor([[-reward.item(), 0.0]]))
+
+
+def test_scheduled_sampling_grows_in_a_line() -> None:
+    teaching = TeachingSettings(own=0.4, start=10, full=20)
+    assert [own_share(teaching, step) for step in (1, 10, 20, 30, 99)] == pytest.approx([0, 0, 0.2, 0.4, 0.4])
+
+
+class Hears(SequenceModel):
+    """Notes how it is taught."""
+
+    vocabulary = 5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(5))
+        self.heard: list[float | None] = []
+
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        raise AssertionError
+
+    start = step = encode  # type: ignore[assignment]
+    forward = encode  # type: ignore[assignment]
+
+    def teach(self, source: Tensor, target: Tensor, *rest: object, own: float | Tensor | None = None) -> Taught:  # type: ignore[override]
+        self.heard.append(None if own is None else float(own))
+        return Taught(self.bias.expand(*target.shape, 5))
+
+
+@pytest.mark.parametrize(("own", "heard"), [(0.0, [None, None]), (0.5, [0.25, 0.5])])
+def test_a_decoder_is_fed_its_own_words_as_often_as_is_due(own: float, heard: list[float | None]) -> None:
+    model = Hears()
+    objective = Objective(model, 0.0, ReinforceSettings(), TeachingSettings(own=own, full=2))
+    tokens = torch.tensor([[2, 3]])
+    for step in (1, 2):
+        objective.before_update(step)
+        objective(Fed(tokens, tokens, torch.tensor([2]), tokens))
+    assert model.heard == heard
