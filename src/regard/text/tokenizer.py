@@ -10,10 +10,10 @@ file take such text for the token, as is their habit, unless told otherwise: `en
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import tokenizers
 from tokenizers import processors
@@ -24,6 +24,9 @@ from regard.support.nearest import unknown
 from regard.text import checks, extending, kinds, languages
 from regard.text.settings import LOSES, Kind, TokenizerSettings
 from regard.text.specials import END, PAD, SPECIALS, START, UNKNOWN
+
+AT_ONCE: Final = 2_000
+"""Texts given to the library in one call: all that it says of them (spans, masks, …) takes much memory."""
 
 
 class Token(NamedTuple):
@@ -185,9 +188,10 @@ class Tokenizer:
             raise ValueError(unknown("language", language, self.tags))
         return self.tags[language]
 
-    def _encodings(self, texts: Sequence[str]) -> list[tokenizers.Encoding]:
+    def _encodings(self, texts: Sequence[str]) -> Iterator[tokenizers.Encoding]:
         try:
-            return list(self.inner.encode_batch_fast(texts, add_special_tokens=False))
+            for start in range(0, len(texts), AT_ONCE):
+                yield from self.inner.encode_batch_fast(texts[start : start + AT_ONCE], add_special_tokens=False)
         except TypeError:
             raise checks.no_text(texts) from None
 
