@@ -9,6 +9,7 @@ import typer
 from regard.support.errors import Misuse
 
 if TYPE_CHECKING:
+    from regard.pipeline.fast.engine import Fast
     from regard.pipeline.model import Pipeline
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="The model's folder.")]
@@ -17,10 +18,18 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads of the CPU; al
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
+WEIGHTS = ("weights.safetensors", "model.bin")
+"""Of a model folder, and of one that was exported."""
+
+
 def opened(model: str | None, device: str = "cpu", threads: int | None = None) -> "Pipeline":
-    """The model that was named, or the one that comes with the package."""
+    """The model that was named."""
     if model is None:
         raise Misuse("name a model's folder with --model FOLDER")
+    from regard.pipeline.fast import is_exported
+
+    if is_exported(model):
+        raise Misuse(f"{model}: was exported for CTranslate2, which translates and nothing else: regard translate")
     import torch
 
     from regard.pipeline.model import load
@@ -28,6 +37,17 @@ def opened(model: str | None, device: str = "cpu", threads: int | None = None) -
     if threads is not None:
         torch.set_num_threads(threads)
     return load(model, _known(device))
+
+
+def translator(model: str | None, device: str = "cpu", threads: int | None = None) -> "Pipeline | Fast":
+    """A model that is to translate: one that was exported is run by CTranslate2, and no torch is read."""
+    from regard.pipeline.fast import is_exported, load_fast
+
+    if model is None or not is_exported(model):
+        return opened(model, device, threads)
+    if device != "cpu":
+        raise Misuse(f"--device {device}: a model that was exported for CTranslate2 runs on the CPU")
+    return load_fast(model, threads=threads)
 
 
 def _known(device: str) -> str:
@@ -42,9 +62,9 @@ def _known(device: str) -> str:
     return device
 
 
-def made_of(model: "Pipeline", path: Path | None, **settings: Any) -> Mapping[str, Any]:
+def made_of(model: "Pipeline | Fast", path: Path | None, **settings: Any) -> Mapping[str, Any]:
     """What results are made of: what was written of them can be gone on with as long as that is the same."""
-    weights = None if model.folder is None else model.folder / "weights.safetensors"
+    weights = None if model.folder is None else next(filter(Path.is_file, map(model.folder.joinpath, WEIGHTS)), None)
     facts = {"model": str(model.folder and model.folder.resolve()), "weights": _stamp(weights)}
     return facts | {"input": str(path), "size": _stamp(path), **settings}
 

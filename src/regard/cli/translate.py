@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Device, Model, Quiet, Threads, made_of, opened
+from regard.cli.opening import Device, Model, Quiet, Threads, made_of, opened, translator
 
 if TYPE_CHECKING:
     from regard.decoding.settings import SearchSettings
@@ -59,12 +59,14 @@ def translate(
     search = search_settings(
         settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
     )  # fmt: skip
-    loaded = opened(model, device, threads)
+    loaded = translator(model, device, threads)
+    # An engine that gives the scores of single tokens only when asked is asked where they are written.
+    more = {"token_scores": True} if format == "json" and not hasattr(loaded, "model") else {}
     asked = {"to": to, "cut": cut, "prefix": prefix, "forbidden": forbid or []}
     loaded.translate([], to=to)  # a language that it does not know is told before anything is read
 
     def answers(group: Sequence[str]) -> Sequence[Any]:
-        return loaded.translate(group, settings=search, attention=alignment, keep_problems=True, **asked)  # type: ignore[arg-type]
+        return loaded.translate(group, settings=search, attention=alignment, keep_problems=True, **asked, **more)  # type: ignore[arg-type]
 
     facts = made_of(loaded, input, search=search.model_dump(mode="json"), format=format, alignment=alignment, **asked)
     _run(answers, "translating", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)

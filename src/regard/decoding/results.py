@@ -1,9 +1,10 @@
 """What a search gives."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Ending = Literal["end", "limit", "loop", "nothing"]
 ENDINGS: tuple[Ending, ...] = ("end", "limit", "loop", "nothing")
@@ -26,5 +27,5 @@ class Hypothesis:
     ending: Ending
     """end: the model ended it; limit: cut at the longest length; loop: it only repeated itself; nothing: there was
     no token left that it was allowed."""
-    weights: Tensor | None = None
+    weights: "Tensor | None" = None
     """[T, L, H, S]: where each step, layer and head looked, where it was asked for (a step for the end included)."""

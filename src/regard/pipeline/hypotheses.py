@@ -88,3 +88,12 @@ def joined_parts(cutting: Cutting, results: Sequence[Result]) -> Result:
         tokens=tuple(token for each in results for token in each.tokens), token_scores=tuple(scores),
         parts=tuple(results), unknown=float(np.mean([each.unknown for each in results])),
     )  # fmt: skip
+
+
+def of_text(cutting: Cutting, results: Sequence[Result]) -> Result:
+    """What became of a text from what became of its parts."""
+    if cutting.problem:
+        return Result(cutting.text, "", problem=cutting.problem)
+    if not results:
+        return Result(cutting.text, "")
+    return joined_parts(cutting, results) if cutting.sentences else results[0]

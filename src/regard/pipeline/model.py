@@ -14,7 +14,7 @@ from regard.decoding.settings import SearchSettings
 from regard.models.contract import Labeller, Model, SequenceModel, Tagger
 from regard.models.folder import Loaded, load_folder
 from regard.pipeline import answering
-from regard.pipeline.hypotheses import joined_parts, result_of
+from regard.pipeline.hypotheses import of_text, result_of
 from regard.pipeline.results import Labelled, Result, Tagged
 from regard.pipeline.sources import LONGEST, Cut, Cutting, cut, target_language
 from regard.support.errors import Misuse
@@ -146,7 +146,7 @@ class Pipeline:
             prefixes=[begin] * len(parts) if begin else None, want_weights=attention,
         )  # fmt: skip
         results = iter([self._result(part.text, part.tokens, each) for part, each in zip(parts, found, strict=True)])
-        return [_of_text(cutting, [next(results) for _ in cutting.parts]) for cutting in cuttings]
+        return [of_text(cutting, [next(results) for _ in cutting.parts]) for cutting in cuttings]
 
     def _result(self, text: str, tokens: list[int], found: list[Hypothesis]) -> Result:
         return result_of(text, tokens, found, self.tokenizer("source"), self.tokenizer("target"))
@@ -169,11 +169,3 @@ def _raise_first(cuttings: Sequence[Cutting]) -> None:
         if cutting.problem:
             where = f"text {number} of {len(cuttings)}: " if len(cuttings) > 1 else ""
             raise Misuse(f"{where}{cutting.problem}")
-
-
-def _of_text(cutting: Cutting, results: list[Result]) -> Result:
-    if cutting.problem:
-        return Result(cutting.text, "", problem=cutting.problem)
-    if not results:
-        return Result(cutting.text, "")
-    return joined_parts(cutting, results) if cutting.sentences else results[0]

@@ -9,6 +9,11 @@ needs: the tokenizers, and exported.json.
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.pipeline.fast.engine import Fast, is_exported, load_fast
+    from regard.pipeline.fast.export import export_folder
 
 __all__ = ["Fast", "available", "export_folder", "is_exported", "load_fast"]
 
