@@ -40,7 +40,7 @@ def derived(problem: Problem, sides: Mapping[str, Sides]) -> Derivation:
             values[step.name] = label(value, step.name, spelled(step.formula.root))
         # What is read of everything, so that no step is missing that the last one was not made from.
         found = tape.derivation(torch.cat([value.flatten() for value in values.values()]))
-    dressed = _dressed(found, {step.name: step.formula.root for step in problem.steps})
+    dressed = _dressed(found, {step.name: step.formula.root for step in problem.steps}, problem.given)
     return dressed.with_axes({name: sides[name] for name in values if any(sides[name])})
 
 
@@ -51,13 +51,13 @@ def _own(value: Tensor, values: Mapping[str, Tensor]) -> Tensor:
     return value.clone() if shared or storage.nbytes() != value.numel() * value.itemsize else value
 
 
-def _dressed(found: Derivation, roots: Mapping[str, Node]) -> Derivation:
+def _dressed(found: Derivation, roots: Mapping[str, Node], given: Collection[str]) -> Derivation:
     """As a person would have it: up to the last step, the parts of a step called after it, and the constants inside
     of functions not among what is given: they stand in the equations as numbers."""
     last = found[[*roots][-1]].position
     steps = found.fine[: last + 1]
     for step in steps:
-        if step.role in GIVEN and not step.label:
+        if step.role in GIVEN and step.name not in given:
             step.shown, step.making = False, None
         if step.kind == "weights" and step.name in roots and not _normalises(roots[step.name]):
             step.known_kind = "plain"  # rows that happen to sum to one, as those of a one-hot code
@@ -74,7 +74,7 @@ def _better(steps: tuple[Step, ...], names: Collection[str]) -> dict[str, str]:
     owner, whose = "", {}
     for step in reversed(steps):
         owner = step.name if step.name in names else owner
-        if step.shown and not step.label:
+        if step.shown and step.name not in names and step.role not in GIVEN and not step.name.startswith(f"{owner}."):
             operation = step.operation.rpartition(".")[2].strip("_")
             whose[step.name] = f"{owner}.{WORDS.get(operation, operation)}"
     often, seen, found = Counter(whose.values()), Counter[str](), {}
@@ -85,12 +85,12 @@ def _better(steps: tuple[Step, ...], names: Collection[str]) -> dict[str, str]:
 
 
 def _rename(steps: tuple[Step, ...], better: Mapping[str, str]) -> None:
-    """In every place where a name stands; what is not shown is not called by other names."""
+    """In every place where a name stands. None of them has a second name: a problem's names are its own."""
     for step in steps:
         step.name = better.get(step.name, step.name)
         step.inputs = tuple(better.get(each, each) for each in step.inputs)
         step.formula = _renamed(step.formula, better)
-        step.module, step.aliases = "", tuple(each for each in step.aliases if each not in better and step.shown)
+        step.module, step.aliases = "", ()
 
 
 def _renamed(formula: str, better: Mapping[str, str]) -> str:

@@ -70,7 +70,8 @@ def _tree(source: str) -> ast.expr:
             warnings.simplefilter("ignore")  # of doubtful numbers and comparisons, which are refused anyway
             return ast.parse(re.sub(r"[\r\n]", " ", source), mode="eval").body
     except SyntaxError as error:
-        start = min(max((error.offset or 1) - 1, 0), len(source))
+        behind = not error.offset or (error.lineno or 1) > 1  # so Python says that more should come
+        start = len(source) if behind else min((error.offset or 1) - 1, len(source))
         raise FormulaError(_unread(source, start, error), Span(start, start)) from None
     except (RecursionError, MemoryError):
         raise FormulaError(f"nested too deeply; {DEEPEST} levels are allowed", Span(0, 0)) from None
