@@ -96,9 +96,8 @@ def _lines(derivation: Derivation, digits: int, only: Only, width: int) -> Itera
 def _heading(step: Step, width: int) -> Iterator[Text]:
     title, aside = heading(step), note(step)
     if cell_len(title) + cell_len(aside) + 2 <= width:
-        line = Text(title, BOLD)
-        line.append(" " * (width - cell_len(title) - cell_len(aside)))
-        yield line.append(aside, DIM)
+        room = " " * (width - cell_len(title) - cell_len(aside))
+        yield Text.assemble((title, BOLD), room, (aside, DIM))
         return
     yield from _wrapped(title, width, BOLD, "")
     yield from _wrapped(aside, width, DIM)
@@ -106,7 +105,7 @@ def _heading(step: Step, width: int) -> Iterator[Text]:
 
 def _fitting(what: Selected, digits: int, width: int) -> Tables:
     """Tables of as many columns as there is room for: up to 24 in blocks, else one block with a gap."""
-    columns = len(what.places[-1]) if what.places and not what.fixed[-1] else 1
+    columns = next((len(p) for p, fixed in zip(what.places[::-1], what.fixed[::-1], strict=True) if not fixed), 1)
     found = tables(what, digits, MOST_COLUMNS)
     if columns <= MOST_COLUMNS or not found.slices:
         return found
