@@ -8,6 +8,7 @@ from torch import Tensor
 
 aten = torch.ops.aten
 Case = Callable[[], Tensor]
+Function = Callable[[Tensor], Tensor]
 
 
 def r(*shape: int) -> Tensor:
@@ -78,8 +79,6 @@ CASES: dict[str, Case] = {
     "lt a number": lambda: r(2, 3) < 0.2,
     **{name: (lambda name=name: getattr(torch, name)(b(2, 4), b(4)))
        for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")},
-    "and": lambda: aten.__and__(b(2, 4), b(4)),
-    "or": lambda: aten.__or__(b(2, 4), b(4)),
     "logical_not": lambda: torch.logical_not(b(5)),
     "bitwise_not": lambda: ~b(5),
     "where": lambda: torch.where(b(2, 3), r(2, 3), r(3)),
@@ -119,6 +118,9 @@ CASES: dict[str, Case] = {
     "fill with a tensor": lambda: into((2, 3), lambda x: x.fill_(torch.tensor(2.5))),
     "fill": lambda: into((2, 3), lambda x: x[0].fill_(2.5)),
     "zero": lambda: into((2, 3), lambda x: x[:, 1].zero_()),
+    "pack_padded_sequence": lambda: torch.nn.utils.rnn.pack_padded_sequence(
+        r(3, 4, 2), torch.tensor([4, 2, 1]), batch_first=True
+    ).data,
     "constant_pad_nd": lambda: F.pad(r(2, 3), (1, 2), value=-1.5),
     "cat": lambda: torch.cat([r(2, 3), r(2, 1), r(2, 2)], -1),
     "stack": lambda: torch.stack([r(2, 3), r(2, 3)], 1),
@@ -213,3 +215,65 @@ CASES: dict[str, Case] = {
     "rms_norm": lambda: F.rms_norm(r(2, 3, 4), (4,), r(4), eps=1e-5),
     "rms_norm plain": lambda: F.rms_norm(r(2, 4), (4,)),
 }  # fmt: skip
+
+GRADIENTS: dict[str, Function] = {
+    "matmul": lambda x: x @ r(4, 2),
+    "matmul from the right": lambda x: r(2, 3) @ x,
+    "batches": lambda x: x.expand(2, 3, 4) @ r(2, 4, 3),
+    "softmax": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(0),
+    "blocked": lambda x: x.masked_fill(torch.eye(3, 4).bool(), -torch.inf).softmax(-1),
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "relu": torch.relu,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
+    "elu": F.elu,
+    "elu in place": lambda x: F.elu(x * 1, inplace=True),
+    "hardtanh": lambda x: F.hardtanh(x, -0.5, 0.5),
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "softplus": lambda x: F.softplus(x, 2.0),
+    "logsigmoid": F.logsigmoid,
+    "dropout": lambda x: aten.native_dropout(x, 0.4, True)[0],
+    "layer_norm": lambda x: F.layer_norm(x, (4,), r(4), r(4)),
+    "layer_norm over two axes": lambda x: F.layer_norm(x, (3, 4), r(3, 4)),
+    "rms_norm": lambda x: F.rms_norm(x, (4,), r(4)),
+    "rms_norm in one": lambda x: aten._fused_rms_norm(x, [4], p(4), 1e-5)[0],
+    "mean": lambda x: x.mean(1),
+    "max": lambda x: x.max(1).values,
+    "amax": lambda x: x.amax(0),
+    "var": lambda x: x.var(1),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "norm": lambda x: torch.linalg.vector_norm(x, dim=1),
+    "cumsum": lambda x: x.cumsum(1),
+    "division": lambda x: 1 / (x * x + 1),
+    "power": lambda x: (x * x + 1) ** 1.5,
+    "exp, log, sqrt": lambda x: (x.exp() + 1).log().sqrt(),
+    "index": lambda x: x[torch.tensor([0, 2, 0])],
+    "select and slice": lambda x: x[1, 1:3],
+    "gather": lambda x: x.gather(1, torch.tensor([[0, 0], [1, 2], [3, 3]])),
+    "embedding": lambda x: F.embedding(torch.tensor([0, 2, 0]), x),
+    "embedding with padding": lambda x: F.embedding(torch.tensor([0, 2, 1, 0]), x, padding_idx=1),
+    "cat": lambda x: torch.cat([x, x * 2], 1),
+    "where": lambda x: torch.where(x > 0, x * 2, x * 3),
+    "sort": lambda x: x.sort(1).values,
+    "diagonal": lambda x: x.diagonal(),
+    "broadcast": lambda x: x[:, :1] * r(3, 4) + x[0],
+    "cross_entropy": lambda x: F.cross_entropy(x, torch.tensor([0, 3, 1])),
+    "cross_entropy, weighted": lambda x: F.cross_entropy(x, torch.tensor([0, 3, 1]), p(4)),
+    "cross_entropy, some ignored": lambda x: F.cross_entropy(x, torch.tensor([0, -100, 1]), reduction="sum"),
+    "cross_entropy, each": lambda x: F.cross_entropy(x, torch.tensor([0, -100, 1]), p(4), reduction="none"),
+    "cross_entropy, smoothed": lambda x: F.cross_entropy(x, torch.tensor([0, 3, 1]), label_smoothing=0.1),
+    "cross_entropy of places": lambda x: F.cross_entropy(x.view(1, 3, 2, 2), torch.tensor([[[0, 2], [1, 1]]])),
+    "mse_loss": lambda x: F.mse_loss(x, r(3, 4)),
+    "mse_loss, summed": lambda x: F.mse_loss(x, r(3, 4), reduction="sum"),
+    "mse_loss, each": lambda x: F.mse_loss(x, r(3, 4), reduction="none"),
+    "binary cross-entropy": lambda x: F.binary_cross_entropy(x.sigmoid(), p(3, 4) / 2),
+    "binary cross-entropy, each": lambda x: F.binary_cross_entropy(x.sigmoid(), p(3, 4) / 2, reduction="none"),
+    "binary cross-entropy of logits": lambda x: F.binary_cross_entropy_with_logits(x, p(3, 4) / 2),
+    "smooth_l1_loss": lambda x: F.smooth_l1_loss(x, r(3, 4), beta=0.7),
+    "huber_loss": lambda x: F.huber_loss(x, r(3, 4), delta=0.7, reduction="sum"),
+    "l1_loss": lambda x: F.l1_loss(x, r(3, 4)),
+    "kl_div": lambda x: F.kl_div(x.log_softmax(-1), r(3, 4).softmax(-1), reduction="batchmean"),
+}
+"""Functions of a matrix [3, 4], to be differentiated."""

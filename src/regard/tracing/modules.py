@@ -60,8 +60,8 @@ class Modules:
                 self.path = ""
 
     def _before(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if threading.get_ident() != self._thread:
-            return
+        if threading.get_ident() != self._thread or "_orig_mod" in module._modules:
+            return  # a compiled module is the one in it
         if id(module) not in self._paths:
             self.add_root(module)
         if not self._running:

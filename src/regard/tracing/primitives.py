@@ -1,6 +1,7 @@
 """Global settings under which fused operations run as their primitives, and back to what they were."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ def primitives() -> Iterator[None]:
         stack.enter_context(_switched_off(torch.backends.mkldnn))
         stack.enter_context(_switched_off(torch.backends.cudnn))
         stack.enter_context(_without_fast_path())
+        stack.enter_context(_quiet("Using `torch.compile\\(module\\)` when there are global hooks"))
         # The first import of dynamo costs a second, and what is not loaded has compiled nothing.
         if "torch._dynamo" in sys.modules:
             stack.enter_context(torch.compiler.set_stance("force_eager"))
@@ -32,6 +34,18 @@ def _switched_off(backend: Any) -> Iterator[None]:
         yield
     finally:
         backend.enabled = before
+
+
+@contextmanager
+def _quiet(message: str) -> Iterator[None]:
+    """Without a warning about what is meant so. Other filters that are set meanwhile stay."""
+    warnings.filterwarnings("ignore", message)
+    own = warnings.filters[0]
+    try:
+        yield
+    finally:
+        if own in warnings.filters:
+            warnings.filters.remove(own)  # type: ignore[attr-defined]
 
 
 @contextmanager

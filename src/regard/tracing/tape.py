@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.tracing import labels
+from regard.tracing.derivation import GIVEN
 from regard.tracing.geometry import Geometry
 from regard.tracing.gradients import Gradients
 from regard.tracing.memory import Layer, Memory
@@ -34,7 +35,7 @@ def trace(
 
     root: where module paths begin; by default at the first module that is called.
     max_elements: how many numbers may be recorded in all; more are an error.
-    largest: values of tensors with more numbers than that are left out; their steps and formulas stay.
+    largest: values computed inside with more numbers than that are left out; their steps and formulas stay.
     """
     tape = Tape(max_elements, largest)
     if root is not None:
@@ -164,7 +165,7 @@ class Tape:
         """A record of a tensor that holds its own numbers."""
         number, size = len(self.records), tensor.numel()
         held = None
-        if self._largest is None or size <= self._largest:
+        if called is None or self._largest is None or size <= self._largest:
             if called is not None:
                 self._count(size, operation)
             held = Held(tensor)
@@ -204,13 +205,13 @@ class Tape:
                 if self.records[number].view is not None:
                     self._memory.name(tensor, number)
             return
-        if self.find(tensor) is not None and what != "input":
-            return
         record = self.records[self.number(tensor)]
-        if record.role in ("given", "parameter") and not record.known_as:
-            record.known_as = name
-            if what == "buffer":
-                record.role, record.operation = "constant", "buffer"
+        if record.known_as or record.labels or (what == "input" and record.role not in GIVEN):
+            return
+        record.known_as = name
+        if what != "input":  # also where the trace saw how it was filled at the start
+            record.role, record.operation = ("parameter", what) if what == "parameter" else ("constant", what)
+            record.sources, record.called = (), None
 
     def _count(self, size: int, what: str) -> None:
         self.elements += size

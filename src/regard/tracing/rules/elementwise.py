@@ -27,7 +27,7 @@ from regard.tracing.rules.moves import copied
 from regard.tracing.rules.table import rule
 
 SAME = (
-    "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "erf", "abs", "sin", "cos", "reciprocal", "rsqrt", "square",
+    "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "erf", "abs", "sin", "cos", "reciprocal", "rsqrt",
     "floor", "ceil", "trunc", "sign", "log1p", "expm1", "log2", "log10", "exp2", "tan", "atan", "silu", "isinf",
     "isnan",
 )  # fmt: skip
@@ -45,6 +45,19 @@ for _name in SAME:
 @rule("each", "neg")
 def neg(c: Call) -> Rule:
     return c.rule(negative(c.at(c["self"])))
+
+
+@rule("each", "sgn")
+def sgn(c: Call) -> Rule:
+    return _named("sign", c)
+
+
+@rule("each", "xlogy")
+def xlogy(c: Call) -> Rule:
+    """x log y, and 0 where x is 0"""
+    x = c.at(c["self"])
+    product = times(x, function("log", c.at(c["other"])))
+    return c.rule(choose(compare("==", x, number(0)), number(0), product))
 
 
 @rule("each", "add")
@@ -121,7 +134,7 @@ def clamp(c: Call) -> Rule:
 
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "logical_and": "and",
             "logical_or": "or", "logical_xor": "xor"}  # fmt: skip
-BITS = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "__and__": "and", "__or__": "or"}
+BITS = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}
 
 
 @rule("each", *COMPARED)
@@ -135,8 +148,7 @@ def bits(c: Call) -> Rule | None:
     """Of truth values alone: of whole numbers they work digit by digit."""
     if c.dtype != torch.bool:
         return None
-    name = c.function._overloadpacket.__name__
-    name = name if name.startswith("__") else name.removesuffix("_")
+    name = c.function._overloadpacket.__name__.removesuffix("_")
     return c.rule(compare(BITS[name], c.at(c["self"]), c.at(c["other"])))
 
 

@@ -118,6 +118,29 @@ def mse_loss(c: Call) -> Rule:
     return c.rule(divided(body, number(source.size)) if c["reduction"] == MEAN else body)
 
 
+@rule("each", "binary_cross_entropy_backward")
+def binary_cross_entropy(c: Call) -> Rule | None:
+    """g (p - t) / (p (1 - p)), divided by their number where it was a mean; never by less than 1e-12"""
+    source = c.source("self")
+    if c.get("weight") is not None:
+        return None
+    g, p, t = c.at(c["grad_output"]), c.at(source), c.at(c["target"])
+    body = divided(times(g, minus(p, t)), function("maximum", times(minus(number(1), p), p), number(1e-12)))
+    return c.rule(divided(body, number(source.size)) if c["reduction"] == MEAN else body)
+
+
+@rule("each", "smooth_l1_loss_backward", "huber_loss_backward")
+def rounded_corner(c: Call) -> Rule:
+    """g d where |d| is under the bound, else g times the bound and the sign of d. smooth_l1_loss divides by it."""
+    source, smooth = c.source("self"), "beta" in c.arguments
+    bound = c["beta"] if smooth else c["delta"]
+    away = minus(c.at(source), c.at(c["target"]))
+    near, far = away, times(number(bound), function("sign", away))
+    slope = choose(compare("<", function("abs", away), number(bound)), near, far)
+    body = times(c.at(c["grad_output"]), divided(slope, number(bound)) if smooth else slope)
+    return c.rule(divided(body, number(source.size)) if c["reduction"] == MEAN else body)
+
+
 @rule("over", "_softmax_backward_data")
 def softmax(c: Call) -> Rule:
     """y (g - Σ_j g_j y_j)"""

@@ -1,10 +1,25 @@
 """Losses that are operations of their own; the others come apart into simpler ones."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from regard.tracing.forms import Form, Rule, divided, function, minus, negative, number, over, times, total
+from regard.tracing.forms import (
+    Form,
+    Rule,
+    choose,
+    compare,
+    divided,
+    function,
+    minus,
+    negative,
+    number,
+    over,
+    plus,
+    times,
+    total,
+)  # fmt: skip
 from regard.tracing.index import IndexMap, row_strides
 from regard.tracing.rules.call import Call, Source, table
 from regard.tracing.rules.table import rule
@@ -13,15 +28,54 @@ NONE, MEAN, SUM = 0, 1, 2
 """How PyTorch counts the ways to reduce."""
 
 
-@rule("over", "mse_loss")
-def mse_loss(c: Call) -> Rule:
-    """(a - b)², their mean or sum"""
+def _pairs(c: Call, body: Callable[[Form, Form], Form]) -> Rule | None:
+    """A loss for each pair of cells, or the mean or sum of them all."""
     a, b = c.source("self"), c.source("target")
+    if c.get("weight") is not None or c.get("pos_weight") is not None:
+        return None
     if c["reduction"] == NONE:
-        return c.rule(function("square", minus(c.at(a), c.at(b))))
+        return c.rule(body(c.at(a), c.at(b)))
     c.inner = (a.size,)
-    body = function("square", minus(c.read(a, (1,)), c.read(b, (1,))))
-    return c.rule(over("mean" if c["reduction"] == MEAN else "sum", body))
+    return c.rule(over("mean" if c["reduction"] == MEAN else "sum", body(c.read(a, (1,)), c.read(b, (1,)))))
+
+
+@rule("over", "mse_loss")
+def mse_loss(c: Call) -> Rule | None:
+    """(a - b)²"""
+    return _pairs(c, lambda a, b: function("square", minus(a, b)))
+
+
+@rule("over", "binary_cross_entropy")
+def binary_cross_entropy(c: Call) -> Rule | None:
+    """-(t log p + (1 - t) log(1 - p)), no logarithm below -100"""
+
+    def log(a: Form) -> Form:
+        return function("maximum", function("log", a), number(-100))
+
+    def body(p: Form, t: Form) -> Form:
+        return negative(plus(times(t, log(p)), times(minus(number(1), t), log(minus(number(1), p)))))
+
+    return _pairs(c, body)
+
+
+@rule("over", "binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(c: Call) -> Rule | None:
+    """(1 - t) x + log(1 + e^-x)"""
+    return _pairs(c, lambda x, t: plus(times(minus(number(1), t), x), function("softplus", negative(x))))
+
+
+@rule("over", "smooth_l1_loss", "huber_loss")
+def rounded_corner(c: Call) -> Rule | None:
+    """d² / 2 where |d| is under the bound, else the line that goes on from there. smooth_l1_loss divides by it."""
+    bound, smooth = c.get("beta", c.get("delta")), "beta" in c.arguments
+
+    def body(a: Form, b: Form) -> Form:
+        away = function("abs", minus(a, b))
+        near, far = divided(function("square", minus(a, b)), number(2)), minus(away, number(bound / 2))
+        near, far = (divided(near, number(bound)), far) if smooth else (near, times(number(bound), far))
+        return choose(compare("<", away, number(bound)), near, far)
+
+    return _pairs(c, body)
 
 
 def targets(c: Call, source: Source, axis: int) -> np.ndarray[Any, Any]:
@@ -44,6 +98,8 @@ def nll_loss(c: Call) -> Rule:
     right = targets(c, source, axis)
     if c.output == 0 and c["reduction"] == NONE:
         return _each(c, source, weight, right.reshape(c.shape))
+    if c["reduction"] == NONE:
+        return c.rule(number(0))  # nothing is divided by it
     c.inner = right.shape
     weights = _weights(c, weight, right)
     if c.output == 1:

@@ -133,7 +133,7 @@ def index_fill(c: Call) -> Move | Rule | None:
     return _written("value")(c)
 
 
-@rule("over", "index_put", "_index_put_impl", "_unsafe_index_put")
+@rule("over", "index_put")
 def index_put(c: Call) -> Move | Rule | None:
     if not c["accumulate"]:
         return _written("values")(c)

@@ -11,6 +11,7 @@ STATISTICS: dict[str, dict[int, tuple[int, ...]]] = {
     "aten.native_batch_norm": {0: (1, 2)},
     "aten._native_batch_norm_legit": {0: (1, 2)},
     "aten._fused_rms_norm": {0: (1,)},
+    "aten._thnn_fused_lstm_cell": {0: (1,)},
     "aten.native_dropout": {0: (1,)},
     "aten.topk": {0: (1,)},
     "aten.sort": {0: (1,)},
@@ -88,8 +89,7 @@ def _of_group(c: Call, statistic: Source, groups: int) -> Form:
     return c.read(statistic, table(index, d0=groups))
 
 
-@rule("over", "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training",
-      "cudnn_batch_norm")  # fmt: skip
+@rule("over", "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training")  # fmt: skip
 def batch_norm(c: Call) -> Rule | None:
     """(x - mean) · rstd · γ + β for each channel; when not training with the running mean and variance."""
     x = c.source("input")

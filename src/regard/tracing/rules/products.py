@@ -66,7 +66,7 @@ def linear(c: Call) -> Rule:
     return c.rule(body if c.get("bias") is None else plus(body, c.at(c["bias"])))
 
 
-@rule("over", "convolution", "_convolution")
+@rule("over", "convolution")
 def convolution(c: Call) -> Rule:
     """y[n, o, p] = b[o] + Σ_{c, k} x[n, c, s p + d k - pad] w[o, c, k]; a place outside of x counts for nothing."""
     x, weight, groups = c.source("input"), c.source("weight"), c["groups"]
