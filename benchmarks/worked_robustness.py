@@ -38,7 +38,8 @@ def main() -> int:
             told = run(number, Path(folder) / "case.yaml")
             if isinstance(told, str):
                 bad += 1
-                print(f"case {number} ({fuzzing.KINDS[number % len(fuzzing.KINDS)].__name__}): {told}", flush=True)
+                kind = fuzzing.KINDS[number % len(fuzzing.KINDS)].__name__
+                print(f"case {number} ({kind}): {told[:200]}", flush=True)
             else:
                 kinds[told.kind] += 1
                 slowest = max(slowest, (told.seconds, number))

@@ -17,6 +17,8 @@ from regard.worked.report import told
 from regard.worked.shipped import ENDINGS
 
 LONGEST_NAME = 32
+MANY = 20
+"""Answers that take long enough to tell how it goes."""
 COUNTED = ("right", "follows", "wrong", "unclaimed")
 
 
@@ -65,7 +67,7 @@ def answers(paths: Sequence[str | Path], quiet: bool = True) -> list[Answer]:
     """The answers in files and folders, marked. A file that cannot be read is one of them, with its error."""
     found: list[Answer] = []
     each_file = files(paths)
-    with Progress("marking", "answers", len(each_file), quiet=quiet) as progress:
+    with Progress("marking", "answers", len(each_file), quiet=quiet or len(each_file) < MANY) as progress:
         for path, named in each_file:
             one = answer(path)
             progress.add()

@@ -161,12 +161,23 @@ def _place(mark: Any, origin: Place) -> Place:
     return Place(mark.line + origin.line, mark.column + (origin.column if mark.line == 0 else 1))
 
 
+PROBLEMS = {
+    "\\t": "a tab where YAML wants spaces",
+    "tab": "a tab where YAML wants spaces",
+    "mapping values are not allowed": "a colon where no name can stand (check the indentation, or put quotes around "
+    "the text)",
+    "cannot start any token": "a character no text can begin with (put quotes around text that begins with @, % or `)",
+    "',' or ']'": "a comma or the closing ] is missing before this",
+    "',' or '}'": "a comma or the closing } is missing before this",
+    "expected node content": "a value is missing here, or a bracket is not closed",
+    "expected key": "this stands neither under the line above nor beside it; check the indentation",
+    "expected <document start>": "this does not belong to what stands above; check the indentation and the colons",
+    "expected ':'": "a name is not followed by a colon",
+    "unexpected end of stream": "a quotation mark is not closed",
+}
+"""What PyYAML says, and what it means to somebody who writes a problem."""
+
+
 def _problem(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or error.context or "it cannot be read"
-    if "\\t" in problem or "tab" in problem:
-        return "a tab where YAML wants spaces"
-    if "mapping values are not allowed" in problem:
-        return "a colon where no name can stand (check the indentation, or put quotes around the text)"
-    if "cannot start any token" in problem:
-        return "a character no text can begin with (put quotes around text that begins with @, % or `)"
-    return problem
+    said = error.problem or error.context or "it cannot be read"
+    return next((meant for each, meant in PROBLEMS.items() if each in said), said)

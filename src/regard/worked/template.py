@@ -45,8 +45,8 @@ steps:
 # Somebody's answer, to be marked: any of the steps, with the digits as they were written. -inf is a blocked cell.
 # An answer may also be a file of its own, with `problem: FILE`, `name: …` and `claimed:` alone.
 claimed:
-  E: [[2, 4, 5], [2, 0, 2], [3, 3, 5]]
-  A: [[1, 0, 0], [0.80, 0.20, 0], [0.16, 0.16, 0.67]]
+  E: [[3, 4, 5], [2, 0, 2], [3, 4, 6]]
+  A: [[1, 0, 0], [0.804, 0.196, 0], [0.088, 0.178, 0.734]]
 """
 
 

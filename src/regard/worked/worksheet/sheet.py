@@ -65,7 +65,10 @@ def worksheet(solution: Solution, form: str = "markdown", *, part: str = "both",
         if said not in known:
             raise Misuse(unknown(what, said, known))
     writer: Any = import_module(f"regard.worked.worksheet.{form}")
-    text: str = writer.written(sheet(solution, digits), part)
+    try:
+        text: str = writer.written(sheet(solution, digits), part)
+    except ValueError as error:
+        raise Misuse(str(error)) from None
     return text
 
 
