@@ -43,12 +43,13 @@ def text(
     width = shutil.get_terminal_size().columns if width is None else width
     if width < NARROWEST:
         raise ValueError(f"width: expected at least {NARROWEST} columns; got {width}")
+    wanted = _watched() if color is None else color
     out = StringIO()
     console = Console(
         file=out,
         width=width,
         force_terminal=True,
-        color_system=_colours(_watched() if color is None else color),
+        color_system=_colours(wanted),
         no_color=False,
         highlight=False,
         markup=False,
@@ -58,7 +59,8 @@ def text(
     )
     for line in _lines(derivation, digits, only, width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False, soft_wrap=True)
-    return out.getvalue()
+    lines = out.getvalue().splitlines()
+    return "".join(f"{line if wanted else line.rstrip()}\n" for line in lines)
 
 
 def _watched() -> bool:
@@ -132,7 +134,7 @@ def _blocks(table: Table, width: int) -> Iterator[tuple[range, list[int]]]:
 
 
 def _names_width(table: Table) -> int:
-    return min(LONGEST_NAME, max((cell_len(name) for name in table.row_names), default=0)) if table.named else 0
+    return min(LONGEST_NAME, max((cell_len(name) for name in table.row_names), default=0)) + 1 if table.named else 0
 
 
 def _column_width(table: Table, at: int) -> int:
@@ -158,7 +160,6 @@ def _table(table: Table, of: Tables, width: int) -> Iterator[Text]:
             if table.named:
                 line.append(_cut(table.row_names[number], _names_width(table)), DIM)
             for column, size in zip(at, widths, strict=True):
-                line.append("  " if table.shape else "")
                 line.append(*_cell(row[column], size, table.step, reach))
             yield line
 
@@ -166,16 +167,15 @@ def _table(table: Table, of: Tables, width: int) -> Iterator[Text]:
 def _header(table: Table, at: range, widths: Sequence[int]) -> Text:
     line = Text(INDENT + " " * _names_width(table))
     for column, size in zip(at, widths, strict=True):
-        line.append("  ")
-        name = table.column_names[column]
-        line.append(_cut(name, size) if cell_len(name) > size else " " * (size - cell_len(name)) + name, DIM)
+        name = _cut(table.column_names[column], min(size, cell_len(table.column_names[column])))
+        line.append(" " * (size - cell_len(name) + 1) + name + " ", DIM)
     return line
 
 
 def _cell(entry: Entry | None, size: int, step: Step, reach: float) -> tuple[str, Style]:
     if entry is None:
-        return "…".rjust(size), DIM
-    words = entry.text.rjust(size)
+        return f" {'…':>{size}} ", DIM
+    words = f" {entry.text:>{size}} "
     if entry.blocked or entry.text == BLOCKED or not isinstance(entry.value, float) or not math.isfinite(entry.value):
         return words, DIM
     if step.kind == "plain":
