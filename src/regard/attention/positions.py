@@ -152,7 +152,11 @@ class Rotary(Positions):
     def rotate(self, x: Tensor, start: int = 0) -> Tensor:
         if x.shape[-1] != self.width:
             raise ValueError(f"rotary: made for width {self.width}; got {x.shape[-1]}")
-        cosine, sine = self.table.rows(start, start + x.shape[-2], x).chunk(2, -1)
+        return self.turned(x, self.table.rows(start, start + x.shape[-2], x))
+
+    def turned(self, x: Tensor, rows: Tensor) -> Tensor:
+        """x turned by rows of the table, one a place, or one for all."""
+        cosine, sine = rows.chunk(2, -1)
         if self.pairing == "half":
             first, second = x.chunk(2, -1)
             return torch.cat([first * cosine - second * sine, first * sine + second * cosine], -1)

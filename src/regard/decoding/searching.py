@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from regard.decoding import fixed
 from regard.decoding.beam import BeamSearch
 from regard.decoding.greedy import OneByOne
 from regard.decoding.results import Hypothesis
@@ -37,9 +38,18 @@ def search(
     numbers = range(len(source)) if numbers is None else numbers
     limits = _limits(model, source, lengths, settings)
     memory = model.encode(source, lengths)
+    if source.device.type == "cuda" and fixed.obstacle(settings, rules, want_weights) is None:
+        beam = fixed.ready(model, fixed_shape(source, settings, limits), settings)
+        if beam is not None:
+            return beam.run(memory, limits)
     if settings.sample or settings.beam == 1:
         return OneByOne(model, memory, limits, numbers, settings, rules, want_weights).run()
     return BeamSearch(model, memory, limits, settings, rules, want_weights).run()
+
+
+def fixed_shape(source: Tensor, settings: SearchSettings, limits: Tensor) -> fixed.Shape:
+    """The room that a batch needs."""
+    return fixed.Shape.around(len(source), settings.beam, source.shape[1], int(limits.max()))
 
 
 def _limits(model: SequenceModel, source: Tensor, lengths: Tensor | None, settings: SearchSettings) -> Tensor:

@@ -114,6 +114,18 @@ class Model(nn.Module):
         save_folder(folder, self, task=self.task, **rest)
 
 
+class FixedStep(Protocol):
+    """Steps in tensors of one shape, for a device that replays them: see `models.fixed`."""
+
+    steps: int
+
+    def fill(self, memory: Any) -> None:
+        """Take in the sources of a batch."""
+
+    def step(self, tokens: Tensor, at: Tensor, came: Tensor, upto: int) -> Tensor:
+        """Logits [R, V] of the step `at` [1], below `upto`; came [B, K, T]: the places of each hypothesis's tokens."""
+
+
 class SequenceModel(Model, ABC):
     """A sequence out: encoder-decoders, captioners, and language models (whose memory holds nothing)."""
 
@@ -132,6 +144,10 @@ class SequenceModel(Model, ABC):
 
         lengths [B]: how many places of each are real; None: all.
         """
+
+    def fixed(self, sentences: int, each: int, places: int, steps: int) -> "FixedStep | None":
+        """Room for so many sentences, hypotheses each, source places and steps; None where there is no such way."""
+        return None
 
     @abstractmethod
     def start(self, memory: Memory) -> State:

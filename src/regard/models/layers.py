@@ -94,15 +94,15 @@ class Block(nn.Module):
         together: Together | None = None,
         want_weights: bool = False,
     ) -> Through:
-        attended = self._own(self._before(x, self.attention_norm), mask, cache, together)
-        x, cache, weights = self._after(x, attended.output, self.attention_norm), attended.cache, None
+        attended = self._own(self.before(x, self.attention_norm), mask, cache, together)
+        x, cache, weights = self.after(x, attended.output, self.attention_norm), attended.cache, None
         if self.cross is not None:
             assert source is not None
-            looked = self._looked(self._before(x, self.cross_norm), source, want_weights)
-            x, weights = self._after(x, looked.output, self.cross_norm), looked.weights
+            looked = self._looked(self.before(x, self.cross_norm), source, want_weights)
+            x, weights = self.after(x, looked.output, self.cross_norm), looked.weights
         if self.feed_forward is not None:
-            added = self.feed_forward(self._before(x, self.feed_forward_norm))
-            x = self._after(x, added, self.feed_forward_norm)
+            added = self.feed_forward(self.before(x, self.feed_forward_norm))
+            x = self.after(x, added, self.feed_forward_norm)
         return Through(x, cache, weights)
 
     def _own(self, x: Tensor, mask: Mask | None, cache: Cache | None, together: Together | None) -> Attended:
@@ -122,11 +122,11 @@ class Block(nn.Module):
         attended = self.cross.attend_to(together, source.projected, mask=source.mask, want_weights=want_weights)
         return attended._replace(output=attended.output.reshape(x.shape))
 
-    def _before(self, x: Tensor, norm: nn.Module | None) -> Tensor:
+    def before(self, x: Tensor, norm: nn.Module | None) -> Tensor:
         assert norm is not None
         return norm(x) if self.pre else x
 
-    def _after(self, x: Tensor, added: Tensor, norm: nn.Module | None) -> Tensor:
+    def after(self, x: Tensor, added: Tensor, norm: nn.Module | None) -> Tensor:
         assert norm is not None
         if self.training and self.dropout > 0:
             added = functional.dropout(added, self.dropout)

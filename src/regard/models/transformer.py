@@ -14,6 +14,7 @@ from torch.nn import functional
 from regard.attention import Cache, Mask, MultiHead, masks, positions, settle
 from regard.models.chance import in_training_and_after
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
+from regard.models.fixed import Fixed, obstacle
 from regard.models.inputs import make_input
 from regard.models.layers import Block, Output, Source, norm
 from regard.models.sizes import Sizes
@@ -176,6 +177,9 @@ class Transformer(SequenceModel):
         encoded = self.encoder(source, lengths)
         crossing = (block.cross for block in self.decoder.layers)
         return Looked.at(encoded, tuple(each.project(encoded.states) for each in crossing if each is not None))
+
+    def fixed(self, sentences: int, each: int, places: int, steps: int) -> Fixed | None:
+        return Fixed(self, sentences, each, places, steps) if obstacle(self) is None else None
 
     def start(self, memory: Looked) -> Written:  # type: ignore[override]
         return Written()

@@ -116,9 +116,9 @@ class Written:
 
     def _of(self, groups: Tensor) -> tuple[Cache, ...]:
         """The caches of some of the groups; as they are where that is all of them in their order."""
-        if len(groups) == len(self.caches[0].key_BHSd) and groups.device.type == "cpu":
-            if bool((groups == torch.arange(len(groups))).all()):
-                return self.caches
+        own = len(self.caches[0].key_BHSd)
+        if groups.device.type == "cpu" and torch.equal(groups, torch.arange(own)):
+            return self.caches
         return tuple(each.select(groups) for each in self.caches)
 
     def _apart(self) -> "Written":
