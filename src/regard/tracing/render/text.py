@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.tracing.derivation import Derivation
+from regard.tracing.render.asked import reach
 from regard.tracing.render.colours import signed_colour, weight_colour
 from regard.tracing.render.numbers import checked_digits
 from regard.tracing.render.selecting import Only, Selected, other_givens, selected
@@ -151,7 +152,8 @@ def _table(table: Table, of: Tables, width: int) -> Iterator[Text]:
     if 0 in table.shape:
         yield Text(f"{INDENT}no cells", DIM)
         return
-    reach = _reach(table)
+    numbers = table.step.array
+    most = 0.0 if numbers is None else reach(numbers)  # of the whole step, so that its slices share their colours
     for at, widths in _blocks(table, width):
         if table.shape:
             yield _header(table, at, widths)
@@ -160,7 +162,7 @@ def _table(table: Table, of: Tables, width: int) -> Iterator[Text]:
             if table.named:
                 line.append(_cut(table.row_names[number], _names_width(table)), DIM)
             for column, size in zip(at, widths, strict=True):
-                line.append(*_cell(row[column], size, table.step, reach))
+                line.append(*_cell(row[column], size, table.step, most))
             yield line
 
 
@@ -182,15 +184,6 @@ def _cell(entry: Entry | None, size: int, step: Step, reach: float) -> tuple[str
         return words, Style()
     colour = weight_colour(entry.value) if step.kind == "weights" else signed_colour(entry.value, reach, "dark")
     return words, Style(color=colour.ink, bgcolor=colour.code)
-
-
-def _reach(table: Table) -> float:
-    """The largest magnitude in the whole step, so that its slices share their colours."""
-    array = table.step.array
-    if array is None or array.dtype.kind != "f" or array.size == 0:
-        return 0.0
-    finite = abs(array[abs(array) < math.inf])
-    return float(finite.max()) if finite.size else 0.0
 
 
 def _cut(words: str, size: int) -> str:
