@@ -54,11 +54,21 @@ class Known:
 
         def find(name: str) -> Tensor:
             if name not in values:
-                own = self.recipes.get(name)
-                values[name] = self.true[name] if own is None else own.compute({each: find(each) for each in own.names})
+                values[name] = self.true[name] if name not in self.recipes else step(name)
             return values[name]
 
+        def step(name: str) -> Tensor:
+            own = self.recipes[name]
+            try:
+                return own.compute({each: find(each) for each in own.names})
+            except ValueError:  # what nothing follows from is passed over
+                return self.true[name]
+
         return recipe.compute({name: find(name) for name in recipe.names})
+
+    def truly(self, recipe: Recipe) -> Tensor:
+        """A recipe's value from the true ones."""
+        return recipe.compute({name: self.true[name] for name in recipe.names})
 
     def unrounded(self, recipe: Recipe, givens: Values, view: View) -> Tensor:
         """A recipe's value from the givens alone, through all steps; in the own view with wrong cells as claimed."""
@@ -71,7 +81,10 @@ class Known:
 
         def step(name: str) -> Tensor:
             own = self.recipes[name]
-            value = own.compute({each: find(each) for each in own.names})
+            try:
+                value = own.compute({each: find(each) for each in own.names})
+            except ValueError:
+                value = self.true[name]
             if view == "true" or name not in self.standing:
                 return value
             return torch.where(self.stands(name, "wrong"), self.own[name], value)

@@ -58,6 +58,8 @@ class _Marker:
     def __init__(self, problem: Problem, known: Known) -> None:
         self.problem, self.known, self.reach = problem, known, Reach(known)
         self.formulas = {step.name: step.formula for step in problem.steps}
+        self._worked_for: Recipe | None = None
+        self._both: tuple[Tensor, Tensor]
 
     def step(self, step: ProblemStep, true: Tensor) -> StepMark:
         known, name, recipe = self.known, step.name, step.formula
@@ -119,12 +121,21 @@ class _Marker:
 
     def _led_astray(self, recipe: Recipe, place: int) -> bool:
         """Whether a cell that is not right stands among those it is made from, and matters."""
-        known = self.known
-        own, kept = (
-            float(known.worked(recipe, {name: values[name] for name in known.sources(recipe)}).flatten()[place])
-            for values in (known.own, known.kept)
-        )
+        own, kept = (float(value[place]) for value in self._ways(recipe))
         return own != kept and not math.isclose(own, kept, rel_tol=ALIKE)
+
+    def _ways(self, recipe: Recipe) -> tuple[Tensor, Tensor]:
+        """The step worked from the claimant's numbers as they are, and with only the right ones of them."""
+        if self._worked_for is not recipe:
+            known, sources = self.known, self.known.sources(recipe)
+            own, kept = ({name: values[name] for name in sources} for values in (known.own, known.kept))
+            right = known.worked(recipe, kept).flatten()
+            try:
+                self._both = known.worked(recipe, own).flatten(), right
+            except ValueError:  # nothing follows from these
+                self._both = right, right
+            self._worked_for = recipe
+        return self._both
 
     def _misfit(
         self, step: ProblemStep, claimed: Claimed, numbers: tuple[Written, ...], true: Tensor, own: Tensor

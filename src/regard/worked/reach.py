@@ -18,6 +18,7 @@ one they stand as they were claimed.
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import NamedTuple
 
@@ -31,6 +32,10 @@ MOST_WAYS = 64
 """Of taking the sources of one step, all of which are worked; where there are more, they vary one at a time."""
 MOST_VALUES = 8
 """Of one result that are carried on: the written one, the unrounded one, and those that reach furthest."""
+
+MOST_SLOPES = 4_000
+"""Cells whose gradient is asked for in one answer, about a second's work; beyond, results are taken whole only. Right
+cells seldom need it: only an answer with thousands of wrong cells comes so far."""
 
 
 class _Line(NamedTuple):
@@ -59,6 +64,7 @@ class Reach:
         self._taken: dict[tuple[str, View], list[Tensor]] = {}
         self._extremes: dict[tuple[str, View], tuple[Tensor, Tensor]] = {}
         self._origins: dict[tuple[int, View], _Line] = {}
+        self._slopes = 0
         self._held: dict[int, Recipe] = {}  # so that the number of no recipe is given to another
 
     def nearby(self, recipe: Recipe, cell: int, view: View) -> Interval:
@@ -72,15 +78,15 @@ class Reach:
         key = (self._number(recipe), cell, view)
         if key not in self._cells:
             interval = self.nearby(recipe, cell, view)
-            for line in self._worked_lines(recipe, view):
-                low, high = self._spread_of(line, cell, view)
-                interval = interval.with_(low).with_(high)
+            if self._slopes < MOST_SLOPES:
+                for line in self._worked_lines(recipe, view):
+                    interval = self._spread_of(line, cell, view, interval)
             self._cells[key] = self._widened(interval, recipe, cell, view)
         return self._cells[key]
 
     def values(self, recipe: Recipe, view: View) -> list[Tensor]:
         """What a recipe gives from all that its sources may have been taken as: first from the written ones, last
-        from the unrounded. ValueError where it gives nothing at all."""
+        from the unrounded."""
         key = (self._number(recipe), view)
         if key not in self._values:
             names = self.known.sources(recipe)
@@ -121,21 +127,23 @@ class Reach:
             self._lines[key] = []
             for end in (0, -1):
                 leaves = {name: self.taken(name, view)[end].detach().clone().requires_grad_() for name in names}
-                value = self.known.worked(recipe, leaves).flatten()
-                if value.requires_grad:
-                    self._lines[key].append(_Line(leaves, value))
+                with suppress(ValueError):
+                    value = self.known.worked(recipe, leaves).flatten()
+                    if value.requires_grad:
+                        self._lines[key].append(_Line(leaves, value))
         return self._lines[key]
 
-    def _spread_of(self, line: _Line, cell: int, view: View) -> tuple[float, float]:
-        """x + Σ J · [least, most] about one base."""
+    def _spread_of(self, line: _Line, cell: int, view: View, interval: Interval) -> Interval:
+        """The interval, and x + Σ J · [least, most] about one base."""
         low = high = float(line.value[cell].detach())
         if not math.isfinite(low):
-            return low, high
+            return interval.with_(low)
+        self._slopes += 1
         for name, slopes in line.slopes(cell):
             ends = torch.stack(self._ends(name, view)) - line.leaves[name].detach()
             moved = (slopes * ends).reshape(len(ends), -1).nan_to_num(0.0, 0.0, 0.0)  # what is blocked moves nothing
             low, high = low + float(moved.amin(0).sum()), high + float(moved.amax(0).sum())
-        return low, high
+        return interval.with_(low).with_(high)
 
     def _ends(self, name: str, view: View) -> tuple[Tensor, Tensor]:
         """The least and the most that each cell of an earlier result may have been taken as, each for itself.
@@ -184,15 +192,13 @@ class Reach:
 
 
 def _worked(ways: Sequence[Values], recipe: Recipe, known: Known) -> list[Tensor]:
-    """From each of the ways that can be worked at all: rounding may leave the root of less than 0."""
+    """From each of the ways that can be worked at all, else from the true values: rounding, and more so a mistake, may
+    leave a place that is none, or a name that nothing follows from."""
     found: list[Tensor] = []
-    for number, way in enumerate(ways, start=1):
-        try:
+    for way in ways:
+        with suppress(ValueError):
             found.append(known.worked(recipe, way))
-        except ValueError:
-            if number == len(ways) and not found:
-                raise
-    return found
+    return found or [known.truly(recipe)]
 
 
 def _combined(lists: Sequence[list[Tensor]]) -> Iterator[tuple[Tensor, ...]]:
