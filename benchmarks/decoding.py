@@ -8,6 +8,8 @@ is timed is steps, not luck. That both say the same is checked first (in float32
 """
 
 import argparse
+import copy
+import itertools
 import statistics
 import time
 import warnings
@@ -23,6 +25,7 @@ from regard.models.build import build
 from regard.models.sizes import Sizes
 from regard.models.transformer import Transformer
 from regard.models.transformer_settings import TransformerSettings
+from regard.pipeline.precision import in_precision, pays
 from regard.text.specials import END, PAD, START
 
 HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "out": "out_proj"}
@@ -135,6 +138,8 @@ def main() -> None:
     parser.add_argument("--batches", default=None, help="batch sizes of MarianMT, with commas between")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--beams", default="5,1")
+    parser.add_argument("--rows", type=int, help="sentences side by side in regard's batches")
+    parser.add_argument("--trace", help="a GPU: write a profile of one search to this file")
     given = parser.parse_args()
     gpu = given.device == "cuda"
     layers, width = given.layers or (6 if gpu else 3), given.width or (512 if gpu else 256)
@@ -156,13 +161,19 @@ def main() -> None:
     print(f"both say the same for {agreement(model, marian, some, 5, tokens):.0%} of 32 sentences (float32, beam 5)")
     if gpu:
         model, marian = model.bfloat16(), marian.bfloat16()
+    kinds = {"bfloat16" if gpu else "float32": model}
+    if not gpu and pays():
+        kinds["bfloat16"] = in_precision(copy.deepcopy(model), "bfloat16")  # type: ignore[assignment]
+        print(f"in bfloat16 regard says the same for {same(model, kinds['bfloat16'], some, tokens):.0%} of them")
     lists = source.cpu().tolist()
-    for beam in map(int, given.beams.split(",")):
-        for size in sizes:
-            part = lists[: min(count, 2 * size)] if gpu else lists
+    if given.trace:
+        profiled(lambda: search_many(model, lists, settings(5, tokens), rows=given.rows), given.trace)
+    for beam, size in itertools.product(map(int, given.beams.split(",")), sizes):
+        for kind, own in kinds.items():
+            part = lists[: min(count, 2 * size)] if gpu and not given.rows else lists
 
-            def mine(part: list[list[int]] = part, beam: int = beam) -> None:
-                search_many(model, part, settings(beam, tokens))
+            def mine(part: list[list[int]] = part, beam: int = beam, own: Transformer = own) -> None:
+                search_many(own, part, settings(beam, tokens), rows=given.rows)
 
             def other(part: list[list[int]] = part, size: int = size, beam: int = beam) -> None:
                 for start in range(0, len(part), size):
@@ -170,9 +181,28 @@ def main() -> None:
 
             one, two, ratio = compared(mine, other, given.device, given.times)
             print(
-                f"beam {beam}, {len(part)} sentences: regard {len(part) / one:,.0f} a second; MarianMT in batches of "
-                f"{size} {len(part) / two:,.0f}; ratio {ratio:.2f}", flush=True
+                f"beam {beam}, {len(part)} sentences: regard ({kind}) {len(part) / one:,.0f} a second; MarianMT in "
+                f"batches of {size} {len(part) / two:,.0f}; ratio {ratio:.2f}", flush=True,
             )  # fmt: skip
+
+
+def same(one: Transformer, other: Transformer, source: Tensor, tokens: int) -> float:
+    """The share of sentences for which two models say the same."""
+    lists = source.cpu().tolist()
+    pairs = zip(*(search_many(each, lists, settings(5, tokens)) for each in (one, other)), strict=True)
+    return sum(a[0].tokens == b[0].tokens for a, b in pairs) / len(lists)
+
+
+def profiled(run: Callable[[], Any], path: str) -> None:
+    """What the kernels of one run took, after two that do not count."""
+    from torch.profiler import ProfilerActivity, profile
+
+    run()
+    run()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as found:
+        run()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(found.key_averages().table(sort_by="self_cuda_time_total", row_limit=40, max_name_column_width=70))
 
 
 if __name__ == "__main__":
