@@ -1,8 +1,12 @@
 """Problem files: read as written, and each mistake told with its line, column and step."""
 
+from pathlib import Path
+
+import pytest
 import torch
 
-from regard.worked import problem_from, solve
+from regard.support.errors import Misuse
+from regard.worked import problem_from, read_problem, solve
 
 MASKED = """\
 title: Masked self-attention
@@ -45,3 +49,98 @@ def test_the_steps_are_worked_in_float64() -> None:
     # The notes' own numbers (file 001): E = [[20.06, 51.53], [45.38, 116.99]], and the output is V.
     torch.testing.assert_close(values["E"], torch.tensor([[20.06, 51.53], [45.38, 116.99]], dtype=torch.float64))
     torch.testing.assert_close(values["O"], torch.tensor([[2.1, 2.2, 3.4], [5.4, 5.2, 8.2]], dtype=torch.float64))
+
+
+def test_digits_are_kept_as_they_were_written() -> None:
+    problem = problem_from('given: {X: [0.10, 1e-3, −2, "3.50"]}\nsteps: {Y: X}\nclaimed: {Y: "[0.1, .5, -∞, +2]"}')
+    assert problem.given["X"].cells == ["0.10", "1e-3", "−2", "3.50"]
+    assert problem.given["X"].value.tolist() == [0.1, 0.001, -2.0, 3.5]
+    assert problem.claimed["Y"].cells == ["0.1", ".5", "-∞", "+2"]
+    assert problem.claimed["Y"].value.tolist() == [0.1, 0.5, float("-inf"), 2.0]
+
+
+def test_rows_may_have_names_by_which_embed_finds_them() -> None:
+    text = "given:\n  E: {dog: [1, 2], cat: [3, 4]}\nwords: {s: [cat, dog, cat]}\n"
+    text += "steps:\n  one: embed(E, cat)\n  all: embed(E, s)\n"
+    values = solve(problem_from(text)).values
+    assert values["one"].tolist() == [3, 4]
+    assert values["all"].tolist() == [[3, 4], [1, 2], [3, 4]]
+    named = text.replace("E: {dog: [1, 2], cat: [3, 4]}", "E: [[1, 2], [3, 4]]\naxes: {E: [dog, cat]}")
+    assert solve(problem_from(named)).values["one"].tolist() == [3, 4]
+
+
+def test_an_answer_may_be_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "masked.yaml").write_text(MASKED, encoding="utf-8")
+    answer = tmp_path / "ada.yaml"
+    answer.write_text("problem: masked.yaml\nname: Ada\nclaimed: {Q: [[1, 2, 3], [4, 5, 6]]}\n", encoding="utf-8")
+    problem = read_problem(answer)
+    assert (problem.title, problem.answered_by, [*problem.claimed]) == ("Masked self-attention", "Ada", ["Q"])
+    assert [step.name for step in problem.steps] == list("QKVEMAO")
+
+
+def test_a_shipped_problem_goes_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_problem("self-attention").title == "Self-attention"
+    (tmp_path / "self-attention").write_text("title: Mine\ngiven: {X: 1}\nsteps: {Y: X}\n", encoding="utf-8")
+    assert read_problem("self-attention").title == "Mine"  # a file that is here goes before
+
+
+START = "given: {X: [[1, 2], [3, 4]], v: [1, 2]}\n"
+
+MISTAKES = [
+    ("steps: {Y: 1}", r"p\.yaml:1:1: there is no `given`"),
+    ("given: {X: 1}", r"p\.yaml:1:1: there is no `steps`"),
+    (START + "steps: {}", r"p\.yaml:2:8: there are no steps"),
+    (START + "step: {Y: X}", r"p\.yaml:2:1: unknown key 'step'; did you mean 'steps'\?"),
+    (START + "steps:\n  Y: X @ W\n", r"p\.yaml:3:10: step Y, in `W`: nothing is called 'W' so far"),
+    (START + "steps:\n  Y: X @ X @ X[0:1]\n", r"p\.yaml:3:6: step Y: the shapes do not fit: X @ X is 2×2"),
+    (START + "steps:\n  Y: \"softmx(X)\"\n", r"p\.yaml:3:7: step Y, in `softmx`: there is no function 'softmx'"),
+    (START + "steps:\n  Y: >\n    X +\n    Z\n", r"p\.yaml:3: step Y, in `Z`: nothing is called 'Z'"),
+    (START + "steps: {X: v}", r"p\.yaml:2:9: step X: X is given already; a step needs a name of its own"),
+    (START + "steps: {Y: v, Y: X}", r"p\.yaml:2:15: 'Y' stands here and on line 2; one of them must go"),
+    (START + "steps: {Y: [X, v]}", r"p\.yaml:2:12: step Y: expected a formula, came a list; joining is concat\(a, b\)"),
+    (START + "steps: {my step: X}", r"p\.yaml:2:9: 'my step' cannot stand in a formula"),
+    (START + "steps: {lambda: X}", r"p\.yaml:2:9: 'lambda' is a word of the formula language and cannot be a name"),
+    (START + "steps: {causal: X}", r"p\.yaml:2:9: 'causal' is a word of the formula language"),
+    (START + "steps: {Y: X}\nclaimed: {Z: 1}", r"p\.yaml:3:11: claimed: unknown step 'Z'"),
+    (START + "steps: {Y: X}\nclaimed: {X: 1}", r"p\.yaml:3:11: claimed: X is given, and is no step"),
+    (START + "steps: {Y: X}\nclaimed: {Y: [[1, 2], [3]]}", r"p\.yaml:3:23: claimed Y: this row has 1 cells"),
+    (START + "steps: {Y: X}\nclaimed: {Y: \"[[1, 2], [3, x]]\"}", r"p\.yaml:3:28: claimed Y: expected a number"),
+    (START + "steps: {Y: X}\ngiven_rounded: [W]", r"p\.yaml:3:17: given_rounded: unknown given 'W'"),
+    (START + "steps: {Y: X}\naxes: {W: [a, b]}", r"p\.yaml:3:8: axes: unknown name 'W'"),
+    (START + "steps: {Y: X}\naxes: {X: [a]}", r"p\.yaml:3:11: axes X: 1 rows are named, and X has 2"),
+    (START + "steps: {Y: X @ v}\naxes: {Y: [a, b, c]}", r"p\.yaml:3:11: axes Y: 3 columns are named, and Y has 2"),
+    (START + "steps: {Y: sum(X)}\naxes: {Y: [a]}", r"p\.yaml:3:11: axes Y: Y is one number and has no rows to name"),
+    (START + "steps: {Y: v}\naxes: {Y: {rows: [a, b]}}", r"p\.yaml:3:11: axes Y: Y is 2 numbers and has no rows"),
+    (START + "steps: {Y: one_hot(a, v)}\nwords: {v: [b]}", r"p\.yaml:2:19: step Y: 1 bracket.*; within { } a comma"),
+    ("given: {X: 1, X: 2}\nsteps: {Y: X}", r"p\.yaml:1:15: 'X' stands here and on line 1"),
+    ("given: {X: [[1, 2], 3]}\nsteps: {Y: X}", r"p\.yaml:1:21: given X: a number stands where the first row"),
+    ("given: {X: [1, [2]]}\nsteps: {Y: X}", r"p\.yaml:1:16: given X: a row stands where the first row has a number"),
+    ("given: {X: [1, two]}\nsteps: {Y: X}", r"p\.yaml:1:16: given X: expected a number, came 'two'"),
+    ("given: {X: [1, inf]}\nsteps: {Y: X}", r"p\.yaml:1:9: given X: only -inf \(a blocked cell\) may be endless"),
+    ("given: {X: [1, 1e999]}\nsteps: {Y: X}", r"p\.yaml:1:16: given X: 1e999 is too large a number to count with"),
+    ("given: {X: [1, ]}\nsteps: {Y: X / 0}", r"p\.yaml:2:12: step Y: the cell \[1\] has no end \(a division by 0"),
+    ("given: {X: -1}\nsteps: {Y: log(X)}", r"p\.yaml:2:12: step Y: the result is not a number \(0 / 0, or a root"),
+    ("given: {X: 0}\nsteps: {Y: log(X)}", r"p\.yaml:2:12: step Y: the result is minus infinity \(a logarithm of 0\?\)"),
+    ("given: {X: []}\nsteps: {Y: X}", r"p\.yaml:1:12: given X has an empty row"),
+    ("given:\n\tX: 1\nsteps: {Y: X}", r"p\.yaml:2:1: not YAML: a tab where YAML wants spaces"),
+    ("given: {X: 1\nsteps: {Y: X}", r"p\.yaml:2:6: not YAML: a comma or the closing } is missing before this"),
+    ("given: {X: !!python/object:os.system 1}\nsteps: {Y: X}", r"p\.yaml:1:12: the tag .* has no meaning here"),
+    ("given: {X: 1}\n---\nsteps: {Y: X}", r"p\.yaml:2:1: a second document begins here; a file holds one problem"),
+    ("- 1", r"p\.yaml:1:1: a problem: expected names and values \(name: value\), came a list"),
+    ("problem: self-attention\nsteps: {Y: X}", r"p\.yaml:2:1: `steps` comes from the problem that this file answers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
+def test_a_mistake_is_told_with_its_line_and_column(text: str, said: str) -> None:
+    with pytest.raises(Misuse, match=f"^{said}"):
+        solve(problem_from(text, "p.yaml"))
+
+
+def test_text_that_is_no_file_names_shipped_problems_and_no_others(tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text("title: Secret\ngiven: {x: 1}\nsteps: {y: x + 1}\n")
+    assert problem_from("problem: self-attention\nclaimed: {}\n").title == "Self-attention"
+    for said in (str(tmp_path / "secret.yaml"), "../problems/self-attention.yaml"):
+        with pytest.raises(Misuse, match="unknown shipped problem"):
+            problem_from(f"problem: {said}\n")

@@ -36,6 +36,8 @@ class Text:
     plain: bool
     """Written without quotes."""
     one_line: bool
+    within: bool = False
+    """Inside of { } or [ ], where a comma ends a text without quotes."""
     kind = "text"
 
 
@@ -70,7 +72,8 @@ def read_lines(text: str, name: str, origin: Place = START) -> Tree:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{_place(mark, origin)}" if mark else name
-        raise Misuse(f"{where}: not YAML: {_problem(error)}") from None
+        said = "a tab where YAML wants spaces" if mark and _letter(text, mark) == "\t" else _problem(error)
+        raise Misuse(f"{where}: not YAML: {said}") from None
     except yaml.YAMLError as error:
         raise Misuse(f"{name}: not YAML: {str(error).partition(chr(10))[0]}") from None
 
@@ -85,6 +88,8 @@ class _Builder:
         self.anchors: dict[str, Tree | None] = {}
         self.sizes: dict[int, int] = {}
         self.values = 0
+        self.flow = 0
+        """How many { and [ are open."""
 
     def built(self) -> Tree:
         tree: Tree = Mapping(Place(1, 1))
@@ -122,15 +127,18 @@ class _Builder:
         at = _place(event.start_mark, self.origin)
         if isinstance(event, yaml.ScalarEvent):
             lines = event.end_mark.line - event.start_mark.line  # type: ignore[union-attr]
-            return Text(event.value, at, plain=not event.style, one_line=lines == 0)
+            return Text(event.value, at, plain=not event.style, one_line=lines == 0, within=self.flow > 0)
+        self.flow += bool(event.flow_style)
         if isinstance(event, yaml.SequenceStartEvent):
             items = []
             while not isinstance(inner := next(self.events), yaml.SequenceEndEvent):
                 items.append(self.node(inner, depth + 1))
+            self.flow -= bool(event.flow_style)
             return List(tuple(items), at)
         mapping = Mapping(at)
         while not isinstance(inner := next(self.events), yaml.MappingEndEvent):
             self.pair(inner, mapping, depth)
+        self.flow -= bool(event.flow_style)
         return mapping
 
     def pair(self, event: Any, mapping: Mapping, depth: int) -> None:
@@ -161,9 +169,13 @@ def _place(mark: Any, origin: Place) -> Place:
     return Place(mark.line + origin.line, mark.column + (origin.column if mark.line == 0 else 1))
 
 
+def _letter(text: str, mark: Any) -> str:
+    """What stands where PyYAML gave up."""
+    lines = text.split("\n")
+    return lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ""
+
+
 PROBLEMS = {
-    "\\t": "a tab where YAML wants spaces",
-    "tab": "a tab where YAML wants spaces",
     "mapping values are not allowed": "a colon where no name can stand (check the indentation, or put quotes around "
     "the text)",
     "cannot start any token": "a character no text can begin with (put quotes around text that begins with @, % or `)",

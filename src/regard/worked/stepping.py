@@ -46,6 +46,9 @@ class Lines:
             else:
                 self._take(ProblemStep(name, formula, tree.at.line, column=column))
         except FormulaError as error:
+            if tree.within and tree.plain and error.said.endswith("not closed"):
+                hint = "; within { } a comma ends a text, so put quotes around this formula"
+                error = FormulaError(error.said + hint, error.at, error.source)
             self._refuse(error, name, tree.at.line, column)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
