@@ -14,7 +14,7 @@ from regard.worked.functions import RULES
 from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Place, Text, Tree, read_lines
 from regard.worked.problem import Claimed, Given, Problem
-from regard.worked.shipped import is_there, located
+from regard.worked.shipped import is_there, located, shipped
 from regard.worked.stepping import Lines
 
 KEYS = ("title", "about", "given", "given_rounded", "words", "axes", "steps", "claimed", "problem", "name")
@@ -51,14 +51,15 @@ def _bytes(path: Path) -> bytes:
 
 
 def problem_from(text: str, name: str = "problem") -> Problem:
-    """The same from the text of a file; `name` is what messages call it."""
-    return _Reader(name).problem(read_lines(text, name))
+    """The same from text, wherever it came from; `name` is what messages call it. It reads no file but shipped ones."""
+    return _Reader(name, filed=False).problem(read_lines(text, name))
 
 
 class _Reader:
-    def __init__(self, name: str, asked: bool = False) -> None:
-        self.name, self.asked = name, asked
-        """`asked`: by an answer, which names a problem and no other answer."""
+    def __init__(self, name: str, asked: bool = False, filed: bool = True) -> None:
+        self.name, self.asked, self.filed = name, asked, filed
+        """`asked`: by an answer, which names a problem and no other answer. `filed`: the text is that of a file, and
+        may name another one."""
 
     def problem(self, tree: Tree) -> Problem:
         top = self.mapping(tree, "a problem", KEYS)
@@ -101,6 +102,10 @@ class _Reader:
     def asked_for(self, top: Mapping) -> Path:
         """The file of the problem: beside the answer, or shipped."""
         said, at = self.text(top, "problem"), top.items["problem"].at
+        if not self.filed:
+            if said not in shipped():
+                self.refuse(at, f"problem: {unknown('shipped problem', said[:60], shipped())}")
+            return shipped()[said]
         beside = Path(self.name).parent / said
         try:
             path = beside if said and is_there(beside) and beside.is_file() else located(said)
