@@ -75,10 +75,15 @@ CASES: dict[str, Case] = {
     "clamp": lambda: r(2, 3).clamp(-0.3, 0.3),
     "clamp_min": lambda: r(2, 3).clamp_min(0.1),
     "clamp_max": lambda: r(2, 3).clamp_max(0.1),
-    **{name: (lambda name=name: getattr(aten, name)(i(3, 2, 4), i(3, 4))) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{
+        name: (lambda name=name: getattr(aten, name)(i(3, 2, 4), i(3, 4)))
+        for name in ("lt", "le", "gt", "ge", "eq", "ne")
+    },
     "lt a number": lambda: r(2, 3) < 0.2,
-    **{name: (lambda name=name: getattr(torch, name)(b(2, 4), b(4)))
-       for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")},
+    **{
+        name: (lambda name=name: getattr(torch, name)(b(2, 4), b(4)))
+        for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
+    },
     "logical_not": lambda: torch.logical_not(b(5)),
     "bitwise_not": lambda: ~b(5),
     "where": lambda: torch.where(b(2, 3), r(2, 3), r(3)),
@@ -118,9 +123,9 @@ CASES: dict[str, Case] = {
     "fill with a tensor": lambda: into((2, 3), lambda x: x.fill_(torch.tensor(2.5))),
     "fill": lambda: into((2, 3), lambda x: x[0].fill_(2.5)),
     "zero": lambda: into((2, 3), lambda x: x[:, 1].zero_()),
-    "pack_padded_sequence": lambda: torch.nn.utils.rnn.pack_padded_sequence(
-        r(3, 4, 2), torch.tensor([4, 2, 1]), batch_first=True
-    ).data,
+    "pack_padded_sequence": lambda: (
+        torch.nn.utils.rnn.pack_padded_sequence(r(3, 4, 2), torch.tensor([4, 2, 1]), batch_first=True).data
+    ),
     "constant_pad_nd": lambda: F.pad(r(2, 3), (1, 2), value=-1.5),
     "cat": lambda: torch.cat([r(2, 3), r(2, 1), r(2, 2)], -1),
     "stack": lambda: torch.stack([r(2, 3), r(2, 3)], 1),
@@ -134,7 +139,9 @@ CASES: dict[str, Case] = {
     "scatter a number": lambda: r(4, 3).scatter(1, torch.tensor([[0], [2], [1], [0]]), 7.5),
     "index_fill": lambda: r(4, 3).index_fill(0, torch.tensor([2, 0]), 7.5),
     "index_put": lambda: into((4, 3), lambda x: x.__setitem__(torch.tensor([2, 0]), r(2, 3))),
-    "index_put of rows and columns": lambda: into((4, 3), lambda x: x.__setitem__((torch.tensor([2, 0]), torch.tensor([1, 1])), r(2))),
+    "index_put of rows and columns": lambda: into(
+        (4, 3), lambda x: x.__setitem__((torch.tensor([2, 0]), torch.tensor([1, 1])), r(2))
+    ),
     "index_put by truth": lambda: into((4,), lambda x: x.__setitem__(torch.tensor([True, False, True, True]), 2.5)),
     "index_put adding": lambda: r(4, 3).index_put([torch.tensor([2, 0, 2])], r(3, 3), accumulate=True),
     "index_put adding a row": lambda: r(4, 3).index_put([torch.tensor([2, 0, 2])], r(1, 3), accumulate=True),
@@ -174,7 +181,10 @@ CASES: dict[str, Case] = {
     "conv1d transposed": lambda: F.conv_transpose1d(r(2, 3, 4), r(3, 2, 3), r(2), stride=2, padding=1),
     "conv1d transposed in groups": lambda: F.conv_transpose1d(r(1, 4, 3), r(4, 2, 3), groups=2, stride=2),
     # reductions
-    **{name: (lambda name=name: getattr(torch, name)(r(2, 3, 4), 1)) for name in ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin", "cumsum", "logsumexp")},
+    **{
+        name: (lambda name=name: getattr(torch, name)(r(2, 3, 4), 1))
+        for name in ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin", "cumsum", "logsumexp")
+    },
     "any": lambda: b(2, 3).any(1),
     "all": lambda: b(2, 3).all(),
     "sum of all": lambda: r(2, 3).sum(),
@@ -195,9 +205,13 @@ CASES: dict[str, Case] = {
     "norm, the largest": lambda: torch.linalg.vector_norm(r(2, 3), torch.inf, 1),
     "an older norm": lambda: aten.norm.ScalarOpt_dim(r(2, 3), 2, [1]),
     "softmax": lambda: r(2, 3, 4).softmax(1),
-    "softmax with blocked cells": lambda: r(2, 4).masked_fill(torch.tensor([True, False, False, True]), -torch.inf).softmax(1),
+    "softmax with blocked cells": lambda: (
+        r(2, 4).masked_fill(torch.tensor([True, False, False, True]), -torch.inf).softmax(1)
+    ),
     "log_softmax": lambda: r(2, 3, 4).log_softmax(-1),
-    "safe softmax": lambda: aten._safe_softmax(torch.tensor([[1.0, -torch.inf, 2], [-torch.inf] * 3], dtype=torch.float64), -1),
+    "safe softmax": lambda: aten._safe_softmax(
+        torch.tensor([[1.0, -torch.inf, 2], [-torch.inf] * 3], dtype=torch.float64), -1
+    ),
     "max_pool2d": lambda: F.max_pool2d(r(1, 2, 5, 5), 3, 2, 1),
     "max_pool1d": lambda: F.max_pool1d(r(1, 2, 6).requires_grad_(), 2),
     "avg_pool2d": lambda: F.avg_pool2d(r(1, 2, 4, 4), 2),
@@ -208,13 +222,19 @@ CASES: dict[str, Case] = {
     "layer_norm over two axes": lambda: F.layer_norm(r(2, 3, 4), (3, 4), r(3, 4)),
     "layer_norm plain": lambda: F.layer_norm(r(2, 4), (4,)),
     "group_norm": lambda: F.group_norm(r(2, 4, 3), 2, r(4), r(4)),
-    "batch_norm in training": lambda: F.batch_norm(r(4, 3), torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64), r(3), r(3), True),
+    "batch_norm in training": lambda: F.batch_norm(
+        r(4, 3), torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64), r(3), r(3), True
+    ),
     "batch_norm": lambda: F.batch_norm(r(4, 3, 2), r(3), p(3), r(3), r(3)),
-    "batch_norm by its other name": lambda: aten._native_batch_norm_legit(r(4, 3), r(3), r(3), r(3), p(3), True, 0.1, 1e-5)[0],
-    "batch_norm not training, by its other name": lambda: aten._native_batch_norm_legit_no_training(r(4, 3), r(3), r(3), r(3), p(3), 0.1, 1e-5)[0],
+    "batch_norm by its other name": lambda: aten._native_batch_norm_legit(
+        r(4, 3), r(3), r(3), r(3), p(3), True, 0.1, 1e-5
+    )[0],
+    "batch_norm not training, by its other name": lambda: aten._native_batch_norm_legit_no_training(
+        r(4, 3), r(3), r(3), r(3), p(3), 0.1, 1e-5
+    )[0],
     "rms_norm": lambda: F.rms_norm(r(2, 3, 4), (4,), r(4), eps=1e-5),
     "rms_norm plain": lambda: F.rms_norm(r(2, 4), (4,)),
-}  # fmt: skip
+}
 
 GRADIENTS: dict[str, Function] = {
     "matmul": lambda x: x @ r(4, 2),

@@ -96,6 +96,8 @@ class Frame:
     def cells(self, form: Form, places: Flat) -> Iterator[Cells]:
         """The cells in a form at all these inner places, place by place; those of steps that are shown at once."""
         order = operands_in(form)
+        if not order:
+            return
         if all(self._stands(owner) for owner, _ in (self.found[k] for k in order)):
             columns = [tuple(each if each.size == 1 else each[places] for each in self.found[k]) for k in order]
             owners, indices = (

@@ -5,6 +5,7 @@ one step alone reads is folded into it, as long as its formula can still be read
 in a formula of single cells, not in another sum.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from regard.tracing.record import Record
@@ -66,8 +67,8 @@ class Folding:
         """Its sources of who reads them: the readers of a move that is passed over read through it."""
         hidden_move = record.role == "move" and record.number not in self._root
         joined = hidden_move and (len(sources) > 1 or record.number in self._apart)
-        reads = sources if record.called is None else (*record.called.reads, *sources[len(set(record.called.reads)) :])
-        for source in reads:
+        often = Counter(() if record.called is None else record.called.reads)
+        for source in (each for each in sources for _ in range(max(often[each], 1))):
             if joined:
                 self._apart.add(source)
             if source in self._uses:

@@ -70,7 +70,9 @@ def _wanted(
     if record.known_as:
         return [record.known_as]
     if record.role in ("given", "parameter"):
-        return [joined(record.module, "input" if record.role == "given" else record.role)]
+        # What code holds beside its parameters and buffers, like a table of positions, is no input.
+        held = "constant" if record.module else "input"
+        return [joined(record.module, held if record.role == "given" else record.role)]
     if record.outputs_of:
         return [record.outputs_of[0]]
     if record.number in unnamed and shown:

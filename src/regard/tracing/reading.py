@@ -17,7 +17,7 @@ from regard.tracing.naming import names
 from regard.tracing.record import Called, Record, Ref
 from regard.tracing.rules import RULES
 from regard.tracing.rules.call import Call, LeftOut, Source
-from regard.tracing.rules.norms import STATISTICS
+from regard.tracing.rules.norms import NAMES, STATISTICS
 from regard.tracing.step import Step, flat_array
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ class Reading:
         """What the operation read, and its other outputs that its rule speaks of."""
         if record.called is None or record.role != "computed":
             return record.sources
+        if record.output in NAMES.get(record.operation, ()):
+            return record.sources[:1]
         others = STATISTICS.get(record.operation, {}).get(record.output, ())
         found = [record.called.outputs[k] for k in others if k < len(record.called.outputs)]
         return (*record.sources, *(each for each in found if each >= 0))

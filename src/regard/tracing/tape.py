@@ -124,7 +124,7 @@ class Tape:
     def _note(self, op: Operation, called: Called, outputs: list[Tensor | None], written: list[Tensor]) -> None:
         """A record for each tensor that came out, and for what was written to besides."""
         numbers = [-1] * len(outputs)
-        for place in range(len(outputs) - 1, -1, -1):  # statistics come after what is made with them, and stand before
+        for place in (*range(1, len(outputs)), 0) if outputs else ():  # what is made with statistics stands after them
             output = outputs[place]
             if output is None:
                 continue
