@@ -83,12 +83,13 @@ class Derivation {
 
   // The number of a cell; null where it was left out (and then it is among `wanted`).
   value(step, flat) {
+    const isTruth = step.dtype === "bool";
     for (;;) {
       if (step.array !== null) return step.at(flat);
       if (step.cache.has(flat)) return step.cache.get(flat);
       if (!step.isMove) break;
       const [owner, index] = this.source(step, flat);
-      if (owner < 0) return step.rule.fill === null ? 0 : (WORDS[step.rule.fill] ?? step.rule.fill);
+      if (owner < 0) return isTruth ? Boolean(step.rule.fill) : (WORDS[step.rule.fill] ?? step.rule.fill ?? 0);
       [step, flat] = [this.fine[owner], index];
     }
     if (!this.wanted.has(step)) this.wanted.set(step, new Set());
