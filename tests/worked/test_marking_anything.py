@@ -1,0 +1,84 @@
+"""Whatever is claimed, it is marked: strange numbers, other shapes, places that are none."""
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from regard.worked import mark, problem_from, read_problem, solve
+from regard.worked.reach import MOST_SLOPES
+from regard.worked.report import told
+from regard.worked.shipped import shipped
+from tests.worked.answers import as_claimed, written_out
+
+STRANGE = (
+    "0", "-0", "1e300", "-1e300", "1e-300", "-inf", "inf", "99999999999999999999", "0.000000000000000000001", "1.",
+    "-.5", "+3", "1e5", "1.50e-3", "12345.678901234567",
+)  # fmt: skip
+
+# Steps that take a place from the step before, divide by it, take its root: much of what is claimed leads nowhere.
+LOOKED_UP = problem_from("""\
+title: looked up
+given:
+  T: [[1, 2], [3, 4], [5, 6]]
+  p: [0.2, 0.5, 0.3]
+given_rounded: [T, p]
+steps:
+  w: argmax(p)
+  e: embed(T, w)
+  h: one_hot(w, 3)
+  d: e / norm(e)
+  s: sqrt(sum(d))
+  l: log(p)
+  q: s ** 2
+  c: cross_entropy(p, w)
+  r: e[0] - h[1]
+""")
+
+
+def cells(chance: random.Random, shape: tuple[int, ...]) -> Any:
+    if shape:
+        return [cells(chance, shape[1:]) for _ in range(shape[0])]
+    kind = chance.random()
+    if kind < 0.3:
+        return chance.choice(STRANGE)
+    return str(chance.randint(-20, 20)) if kind < 0.6 else f"{chance.uniform(-5, 5):.{chance.randint(0, 6)}f}"
+
+
+@pytest.mark.parametrize("group", range(6))
+def test_anything_that_is_claimed_is_marked_and_told(group: int) -> None:
+    chance = random.Random(group)
+    for _ in range(25):
+        problem = LOOKED_UP if chance.random() < 0.3 else read_problem(chance.choice([*shipped()]))
+        values = solve(problem).values
+        claims = {}
+        for step in problem.steps:
+            shape = tuple(values[step.name].shape)
+            other = tuple(chance.randint(1, 4) for _ in range(chance.randint(0, 3)))
+            claims[step.name] = as_claimed(cells(chance, shape if chance.random() < 0.8 else other))
+        chosen = {name: claim for name, claim in claims.items() if chance.random() < 0.6}
+        marks = mark(replace(problem, claimed=chosen))
+        assert {step.name for step in marks.steps if step.verdict != "unclaimed"} == set(chosen)
+        json.dumps(marks.as_json(), allow_nan=False)
+        assert max(map(len, told(marks).splitlines())) <= 80
+
+
+def test_thousands_of_wrong_cells_are_marked_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(0)
+    size = 60
+    x, w = (torch.randn(size, size, generator=generator, dtype=torch.float64).round(decimals=2) for _ in range(2))
+    problem = problem_from(
+        f"title: big\ngiven:\n  X: {x.tolist()}\n  W: {w.tolist()}\nsteps:\n  Q: X @ W\n  E: scale(Q @ X.T, 4)\n"
+        "  M: mask(E, causal)\n  A: softmax(M)\n  O: A @ X\n"
+    )
+    values = solve(problem).values
+    wrong = {name: as_claimed(written_out(values[name] + 0.7, 2)) for name in ("Q", "E", "A", "O")}
+    asked: list[int] = []
+    gradient = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda *args, **named: asked.append(1) or gradient(*args, **named))
+    marks = mark(replace(problem, claimed=wrong))
+    assert sum(len(step.wrong) for step in marks.steps) > 2 * MOST_SLOPES
+    assert MOST_SLOPES / 2 < len(asked) <= MOST_SLOPES + 1
