@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Model = Annotated[str | None, typer.Option("--model", "-m", help="The model's folder.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of the CPU; all cores otherwise.")]
+Precision = Annotated[
+    str, typer.Option(help="float32, bfloat16 (quicker where a CPU multiplies in it), or auto: where that pays.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -22,7 +25,9 @@ WEIGHTS = ("weights.safetensors", "model.bin")
 """Of a model folder, and of one that was exported."""
 
 
-def opened(model: str | None, device: str = "cpu", threads: int | None = None) -> "Pipeline":
+def opened(
+    model: str | None, device: str = "cpu", threads: int | None = None, precision: str = "float32"
+) -> "Pipeline":
     """The model that was named."""
     if model is None:
         raise Misuse("name a model's folder with --model FOLDER")
@@ -36,15 +41,17 @@ def opened(model: str | None, device: str = "cpu", threads: int | None = None) -
 
     if threads is not None:
         torch.set_num_threads(threads)
-    return load(model, _known(device))
+    return load(model, _known(device), precision=precision)  # type: ignore[arg-type]  # load checks it
 
 
-def translator(model: str | None, device: str = "cpu", threads: int | None = None) -> "Pipeline | Fast":
+def translator(
+    model: str | None, device: str = "cpu", threads: int | None = None, precision: str = "float32"
+) -> "Pipeline | Fast":
     """A model that is to translate: one that was exported is run by CTranslate2, and no torch is read."""
     from regard.pipeline.fast import is_exported, load_fast
 
     if model is None or not is_exported(model):
-        return opened(model, device, threads)
+        return opened(model, device, threads, precision)
     if device != "cpu":
         raise Misuse(f"--device {device}: a model that was exported for CTranslate2 runs on the CPU")
     return load_fast(model, threads=threads)

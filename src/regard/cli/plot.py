@@ -113,7 +113,7 @@ def words(
     threads: Threads = None,
 ) -> None:
     """Words in two dimensions before and after attention: each is drawn towards those it has to do with."""
-    from regard.evaluation.gravity import bare, pulled, read_vectors
+    from regard.evaluation.gravity import bare, pulled
     from regard.evaluation.pictures.moving import moved
     from regard.support.errors import Misuse
 
@@ -124,8 +124,10 @@ def words(
 
         found = moved_by(opened(model, threads=threads), sentences, to)
     else:
+        from regard.text.vectors.vectors import Vectors
+
         split = [each.split() for each in sentences]
-        known = read_vectors(str(vectors), [word for each in split for word in each])
+        known = Vectors.read(str(vectors), {word for each in split for word in each})
         found = (pulled if attention else bare)(split, known)
     drawn(lambda: moved(found, title=title), output, font)
 

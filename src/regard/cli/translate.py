@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Device, Model, Quiet, Threads, made_of, opened, translator
+from regard.cli.opening import Device, Model, Precision, Quiet, Threads, made_of, opened, translator
 
 if TYPE_CHECKING:
     from regard.decoding.settings import SearchSettings
@@ -49,6 +49,7 @@ def translate(
     settings: Settings = None,
     fresh: Fresh = False,
     device: Device = "cpu",
+    precision: Precision = "float32",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -59,7 +60,7 @@ def translate(
     search = search_settings(
         settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
     )  # fmt: skip
-    loaded = translator(model, device, threads)
+    loaded = translator(model, device, threads, precision)
     # An engine that gives the scores of single tokens only when asked is asked where they are written.
     more = {"token_scores": True} if format == "json" and not hasattr(loaded, "model") else {}
     asked = {"to": to, "cut": cut, "prefix": prefix, "forbidden": forbid or []}
@@ -68,7 +69,15 @@ def translate(
     def answers(group: Sequence[str]) -> Sequence[Any]:
         return loaded.translate(group, settings=search, attention=alignment, keep_problems=True, **asked, **more)  # type: ignore[arg-type]
 
-    facts = made_of(loaded, input, search=search.model_dump(mode="json"), format=format, alignment=alignment, **asked)
+    facts = made_of(
+        loaded,
+        input,
+        search=search.model_dump(mode="json"),
+        format=format,
+        alignment=alignment,
+        precision=precision,
+        **asked,
+    )
     _run(answers, "translating", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)
 
 
@@ -86,18 +95,21 @@ def predict(
     settings: Settings = None,
     fresh: Fresh = False,
     device: Device = "cpu",
+    precision: Precision = "float32",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask a model what its task is: tags, a label, a caption (lines are names of image files), a text that goes on."""
     search = search_settings(settings)
-    loaded = opened(model, device, threads)
+    loaded = opened(model, device, threads, precision)
 
     def answers(group: Sequence[str]) -> Sequence[Any]:
         inputs: Sequence[Any] = [line.split() for line in group] if tokenized and loaded.task == "tag" else group
         return loaded.predict(inputs, settings=search, attention=alignment, keep_problems=True)
 
-    facts = made_of(loaded, input, search=search.model_dump(mode="json"), format=format, tokenized=tokenized)
+    facts = made_of(
+        loaded, input, search=search.model_dump(mode="json"), format=format, tokenized=tokenized, precision=precision
+    )
     _run(answers, "predicting", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)
 
 

@@ -15,11 +15,11 @@ from torch import Tensor
 from regard.decoding.candidates import log_sum, top
 from regard.decoding.lines import Finished, Lines
 from regard.decoding.loops import looping
-from regard.decoding.results import ENDINGS, NO_PROBABILITIES, Ending, Hypothesis
+from regard.decoding.results import ENDINGS, NO_ATTENTION, NO_PROBABILITIES, Ending, Hypothesis
 from regard.decoding.rules import Places, Rules
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import Memory, SequenceModel
-from regard.support.errors import Failure
+from regard.support.errors import Failure, Misuse
 
 # What did not end by itself ranks behind whatever did, and a loop behind what was cut.
 BEHIND: dict[Ending, float] = {"end": 0.0, "limit": 1e6, "loop": 2e6, "nothing": 0.0}
@@ -85,7 +85,7 @@ class BeamSearch:
         if not self.want_weights:
             return
         if weights is None:
-            raise ValueError("this model has no attention to show, and none to reckon coverage with")
+            raise Misuse(NO_ATTENTION)
         self.seen.append(weights if rows is None else weights[rows])
 
     def _advance(self, logits: Tensor, done: int) -> Tensor:

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from regard.decoding.candidates import log_sum, top
 from regard.decoding.loops import looping
-from regard.decoding.results import NO_PROBABILITIES, Ending, Hypothesis
+from regard.decoding.results import NO_ATTENTION, NO_PROBABILITIES, Ending, Hypothesis
 from regard.decoding.rules import Places, Rules
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import Memory, SequenceModel
-from regard.support.errors import Failure
+from regard.support.errors import Failure, Misuse
 
 
 class OneByOne:
@@ -52,6 +52,8 @@ class OneByOne:
             logits, state, weights = self.model.step(
                 tokens, state, self.memory, columns=self.places.columns, want_weights=self.want_weights
             )
+            if self.want_weights and weights is None:
+                raise Misuse(NO_ATTENTION)
             if done == 0 and self.each > 1:
                 logits, state = logits[self.sentence], state.select(self.sentence)
                 weights = None if weights is None else weights[self.sentence]

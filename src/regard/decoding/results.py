@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 Ending = Literal["end", "limit", "loop", "nothing"]
 ENDINGS: tuple[Ending, ...] = ("end", "limit", "loop", "nothing")
 
+NO_ATTENTION = "this model has no attention to show, and none to reckon coverage with"
 NO_PROBABILITIES = "the model gives no probabilities: there is a NaN among its logits (are its weights finite?)"
 
 

@@ -3,21 +3,27 @@
 X' = A X        A = softmax(X Xᵀ / √d)          attention without weights: only the vectors themselves decide
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from regard.attention import attend
-from regard.data.lines import read_lines
 from regard.evaluation.pictures.moving import Moved
 from regard.support.errors import Misuse
 
 
-def pulled(sentences: Sequence[Sequence[str]], vectors: Mapping[str, NDArray[Any]]) -> list[Moved]:
+class Words(Protocol):
+    """Vectors by words: a mapping, or `regard.text.vectors.Vectors`."""
+
+    def __contains__(self, word: object, /) -> bool: ...
+
+    def __getitem__(self, word: str, /) -> NDArray[Any]: ...
+
+
+def pulled(sentences: Sequence[Sequence[str]], vectors: Words) -> list[Moved]:
     """Each sentence's words before and after attention without weights, in float64."""
     if missing := sorted({word for words in sentences for word in words if word not in vectors}):
         raise Misuse(f"vectors: there are none for {', '.join(missing)}")
@@ -30,21 +36,6 @@ def pulled(sentences: Sequence[Sequence[str]], vectors: Mapping[str, NDArray[Any
     return found
 
 
-def bare(sentences: Sequence[Sequence[str]], vectors: Mapping[str, NDArray[Any]]) -> list[Moved]:
+def bare(sentences: Sequence[Sequence[str]], vectors: Words) -> list[Moved]:
     """The same words without attention: they stay where they are, whatever stands beside them."""
     return [Moved(each.words, each.before, each.before) for each in pulled(sentences, vectors)]
-
-
-def read_vectors(path: str | Path, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-    """The vectors of some words from a file of lines `word number number …`, as GloVe and word2vec write them."""
-    wanted, found = set(words), {}
-    for number, line in enumerate(read_lines(Path(path)), 1):
-        word, _, rest = line.partition(" ") if isinstance(line, str) else ("", "", "")
-        if word in wanted and word not in found:
-            try:
-                found[word] = np.array(rest.split(), np.float32)
-            except ValueError:
-                raise Misuse(f"{path}:{number}: expected a word and its numbers") from None
-        if len(found) == len(wanted):
-            break
-    return found

@@ -96,4 +96,16 @@ def of_text(cutting: Cutting, results: Sequence[Result]) -> Result:
         return Result(cutting.text, "", problem=cutting.problem)
     if not results:
         return Result(cutting.text, "")
-    return joined_parts(cutting, results) if cutting.sentences else results[0]
+    if not cutting.sentences:
+        return results[0]
+    if len(results) == 1:  # one sentence, with white space about it
+        return replace(results[0], source=cutting.text)
+    best = joined_parts(cutting, results)
+    ranks = range(max(len(each.others) for each in results))
+    others = [joined_parts(cutting, [_ranked(each, rank) for each in results]) for rank in ranks]
+    return replace(best, others=tuple(others))
+
+
+def _ranked(result: Result, rank: int) -> Result:
+    """The result of a sentence after so many others; the last there is, where there are fewer."""
+    return result.others[min(rank, len(result.others) - 1)] if result.others else result

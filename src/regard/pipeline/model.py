@@ -15,9 +15,11 @@ from regard.models.contract import Labeller, Model, SequenceModel, Tagger
 from regard.models.folder import Loaded, load_folder
 from regard.pipeline import answering
 from regard.pipeline.hypotheses import of_text, result_of
+from regard.pipeline.precision import PRECISIONS, Precision, in_precision
 from regard.pipeline.results import Labelled, Result, Tagged
 from regard.pipeline.sources import LONGEST, Cut, Cutting, cut, target_language
 from regard.support.errors import Misuse
+from regard.support.nearest import unknown
 from regard.text.tokenizer import Tokenizer
 
 CALLS = {
@@ -27,9 +29,17 @@ CALLS = {
 """What each task is asked by."""
 
 
-def load(folder: str | Path, device: str = "cpu") -> "Pipeline":
-    """A model folder, ready to be asked. Raises Misuse with one sentence about what is missing or wrong."""
-    return Pipeline(load_folder(folder, device), Path(folder))
+def load(folder: str | Path, device: str = "cpu", *, precision: Precision = "float32") -> "Pipeline":
+    """A model folder, ready to be asked. Raises Misuse with one sentence about what is missing or wrong.
+
+    precision: bfloat16 multiplies in it, about twice as fast on a CPU that can and nearly always to the same text;
+    auto does so where that pays.
+    """
+    if precision not in PRECISIONS:
+        raise Misuse(unknown("precision", str(precision), PRECISIONS))
+    loaded = load_folder(folder, device)
+    in_precision(loaded.model, precision, device)
+    return Pipeline(loaded, Path(folder))
 
 
 class Pipeline:

@@ -99,8 +99,12 @@ def grouped(text: str, pieces: Sequence[Piece]) -> tuple[tuple[str, ...], list[l
     names: list[str] = []
     groups: list[list[int]] = []
     last: int | None = None
+    first: list[int] = []
     for place, piece in enumerate(pieces):
         word = owner.get(place)
+        if word is None and not piece.text.strip() and not groups:
+            first.append(place)  # white space at the beginning goes with what stands behind it
+            continue
         if word is not None and word == last:
             groups[-1].append(place)
             continue
@@ -108,8 +112,8 @@ def grouped(text: str, pieces: Sequence[Piece]) -> tuple[tuple[str, ...], list[l
             groups[-1].append(place)  # white space alone goes with what stands before it
             continue
         names.append(found[word].text if word is not None else piece.text)
-        groups.append([place])
-        last = word
+        groups.append([*first, place])
+        first, last = [], word
     return tuple(names), groups
 
 
@@ -173,6 +177,8 @@ class Result:
             held["alignment"] = {
                 "output": list(rows), "source": list(columns), "weights": np.round(weights.astype(float), 4).tolist(),
             }  # fmt: skip
+        if attention and self.parts:
+            held["parts"] = [each.record(attention=True) for each in self.parts]
         if self.others:
             held["others"] = [_without_source(each.record(attention=attention)) for each in self.others]
         return held
