@@ -10,6 +10,7 @@ from regard.version import __version__
 
 if TYPE_CHECKING:
     from regard.attention import Details, attend, weigh
+    from regard.data.preparing import prepare
     from regard.pipeline.model import load
     from regard.tracing import label, trace
     from regard.training.config import Config
@@ -22,12 +23,13 @@ _HOMES = {
     "attend": "regard.attention",
     "label": "regard.tracing",
     "load": "regard.pipeline.model",
+    "prepare": "regard.data.preparing",
     "trace": "regard.tracing",
     "train": "regard.training.running",
     "weigh": "regard.attention",
 }
 
-__all__ = ["Config", "Details", "__version__", "attend", "label", "load", "trace", "train", "weigh"]
+__all__ = ["Config", "Details", "__version__", "attend", "label", "load", "prepare", "trace", "train", "weigh"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,6 @@
 """`prepare`: from the files that a configuration names to shards that batches are made from.
 
-    settings = settings_from({"train": {"source": "a.en", "target": "a.de"}}, DataSettings)
-    prepared = prepare(settings, "models/en-de/data", processes=2)
+    prepared = prepare({"train": {"source": "a.en", "target": "a.de"}}, "models/en-de/data", processes=2)
 
     prepared.fresh                        False where nothing had changed and nothing was done
     prepared.train, prepared.dev          ShardSet (dev: None where there is none), for `Batches(prepared.train, …)`
@@ -27,8 +26,11 @@ thousand examples in memory, and none imports torch.
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from regard.config import settings_from
 from regard.data.inputs import inputs, key_of
 from regard.data.installing import free_for, install, locked
 from regard.data.prepared import FORMAT, Prepared
@@ -42,9 +44,18 @@ WORK = ".preparing"
 
 
 def prepare(
-    settings: DataSettings, folder: str | Path, *, processes: int | None = None, quiet: bool = False
+    settings: DataSettings | Mapping[str, Any],
+    folder: str | Path,
+    *,
+    processes: int | None = None,
+    quiet: bool = False,
 ) -> Prepared:
-    """Prepare the data, where that was not done yet; `processes` None takes one a core, where there is much to do."""
+    """Prepare the data, where that was not done yet; `processes` None takes one a core, where there is much to do.
+
+    `settings` are those of the `data` section, or the same as plain values: {"train": "pairs.tsv"}.
+    """
+    if not isinstance(settings, DataSettings):
+        settings = settings_from(settings, DataSettings, name="settings")
     folder = Path(folder)
     files = inputs(settings)
     key = key_of(settings, files, FORMAT)
