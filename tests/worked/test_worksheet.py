@@ -172,12 +172,17 @@ def test_what_a_worksheet_cannot_be_is_told(part: str, form: str, said: str, hal
         ("A @ (B - C)", "A (B - C)", r"A\, \left(B - C\right)", "<var>A</var> (<var>B</var> − <var>C</var>)"),
         ("A - (B - C)", "A - (B - C)", r"A - \left(B - C\right)", "<var>A</var> − (<var>B</var> − <var>C</var>)"),
         ("A @ -B", "A (-B)", r"A\, \left(-B\right)", "<var>A</var> (−<var>B</var>)"),
+        ("A @ (b * C)", "A (b · C)", r"A\, \left(b \cdot C\right)", "<var>A</var> (<var>b</var> · <var>C</var>)"),
+        ("(A / 2) @ V", "(A / 2) V", r"\frac{A}{2}\, V", "(<var>A</var> / 2) <var>V</var>"),
+        ("a * (B @ C) @ D", "(a · B C) D", r"\left(a \cdot B\, C\right)\, D", None),
+        ("A @ B @ C", "A B C", r"A\, B\, C", "<var>A</var> <var>B</var> <var>C</var>"),
         ("a / (b * c)", "a / (b · c)", r"\frac{a}{b \cdot c}", "<var>a</var> / (<var>b</var> · <var>c</var>)"),
         ("(a * b) ** 2", "(a · b)^2", r"{\left(a \cdot b\right)}^{2}", "(<var>a</var> · <var>b</var>)<sup>2</sup>"),
         ("exp(a - b)", "e^(a - b)", "{e}^{a - b}", "e<sup><var>a</var> − <var>b</var></sup>"),
         ("A[0, 1:]", "A[0, 1:]", "A[0, 1:]", "<var>A</var>[0, 1:]"),
     ],
 )
-def test_formulas_are_written_as_people_write_them(formula: str, text: str, latex: str, markup: str) -> None:
+def test_formulas_are_written_as_people_write_them(formula: str, text: str, latex: str, markup: str | None) -> None:
     root = parse_formula(formula).root
-    assert (spelled(root), spelled(root, LATEX), spelled(root, HTML)) == (text, latex, markup)
+    assert (spelled(root), spelled(root, LATEX)) == (text, latex)
+    assert markup is None or spelled(root, HTML) == markup

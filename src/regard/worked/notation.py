@@ -11,12 +11,15 @@ from regard.tracing.render import latex_words
 from regard.worked.calls import Call, Rule
 from regard.worked.nodes import ATOM, POWER, PRODUCT, SIGN, SUM, Binary, Index, Name, Negative, Node, Transpose
 
+BESIDE = (PRODUCT + SIGN) / 2
+"""Matrices beside each other hold together more tightly than numbers with a dot between them: a · B C."""
+
 
 class Said(NamedTuple):
     """A piece of a formula, and how tightly it holds together."""
 
     text: str
-    binds: int
+    binds: float
 
 
 class Text:
@@ -48,7 +51,7 @@ class Text:
     def places(self, of: str, keys: str) -> str:
         return f"{of}[{keys}]"
 
-    def held(self, part: Said, at_least: int) -> str:
+    def held(self, part: Said, at_least: float) -> str:
         return part.text if part.binds >= at_least else self.brackets(part.text)
 
 
@@ -139,13 +142,13 @@ def _binary(node: Binary, to: Text) -> Said:
     if node.sign in "+-":
         sign = "+" if node.sign == "+" else to.minus
         return Said(f"{to.held(left, SUM)} {sign} {to.held(right, PRODUCT)}", SUM)
-    between = to.dot if node.sign == "@" else to.times
-    # A minus would be read as a difference: A (-B).
-    return Said(f"{_factor(left, to)}{between}{_factor(right, to)}", PRODUCT)
+    between, level = (to.dot, BESIDE) if node.sign == "@" else (to.times, PRODUCT)
+    return Said(f"{_factor(left, level, to)}{between}{_factor(right, level, to)}", level)
 
 
-def _factor(part: Said, to: Text) -> str:
-    return to.brackets(part.text) if part.binds in (SUM, SIGN) else part.text
+def _factor(part: Said, level: float, to: Text) -> str:
+    """A minus would be read as a difference: A (-B)."""
+    return to.brackets(part.text) if part.binds < level or part.binds == SIGN else part.text
 
 
 def _call(node: Call, to: Text) -> Said:
