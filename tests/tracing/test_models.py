@@ -219,3 +219,9 @@ def test_attention_without_gradients_to_keep_is_seen_as_with_them() -> None:
     plain = derived(run)
     torch.testing.assert_close(inferred["self_attn.A"].value, plain["self_attn.A"].value)
     every_equation_is_true(inferred)
+
+
+def test_inputs_passed_by_keyword_have_their_names() -> None:
+    torch.manual_seed(0)
+    derivation = derived(marian())
+    assert {"input_ids", "decoder_input_ids"} <= {step.name for step in derivation.givens}

@@ -66,6 +66,8 @@ class Modules:
             self.add_root(module)
         if not self._running:
             self._name_inputs(module, inputs)
+            for name, value in _keywords(inputs).items():
+                self._name_input(name, value)
         self._running.append((module, self.path))
         self.path = self._paths[id(module)]
         self._entered(module, True)
@@ -92,8 +94,24 @@ class Modules:
             return
         names = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         for name, value in zip(names, inputs, strict=False):
-            for full, tensor in _tensors(value, name):
-                self._named(tensor, "input", full)
+            self._name_input(name, value)
+
+    def _name_input(self, name: str, value: Any) -> None:
+        for full, tensor in _tensors(value, name):
+            self._named(tensor, "input", full)
+
+
+def _keywords(inputs: tuple[Any, ...]) -> dict[str, Any]:
+    """What the outermost module was called with by keyword. Hooks on all modules are not told; the frame that calls
+    them is nn.Module's own, and has it. Where a later PyTorch has no such frame, these inputs go without names.
+    """
+    frame = inspect.currentframe()
+    for _ in range(5):
+        frame = None if frame is None else frame.f_back
+        found = {} if frame is None else frame.f_locals
+        if found.get("args") is inputs and isinstance(found.get("kwargs"), dict):
+            return dict(found["kwargs"])
+    return {}
 
 
 def _joined(prefix: str, path: str) -> str:

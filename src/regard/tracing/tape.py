@@ -87,7 +87,9 @@ class Tape:
                 held.settle()
 
     def name(self, tensor: Tensor, name: str, formula: str) -> None:
-        """What `label` says."""
+        """What `label` says, in the thread that is recorded."""
+        if threading.get_ident() != self._thread:
+            return
         record = self.records[self.number(tensor)]
         record.labels.append((name, formula, self.modules.path))
         if record.view is not None:
