@@ -153,8 +153,11 @@ class Derivation:
 
         return latex(self, digits, only, document)
 
-    def html(self, title: str | None = None, digits: int = 4, largest: int | None = 250_000) -> str:
-        """As one HTML file in which every number opens; numbers of steps of more than `largest` cells stay out."""
+    def html(self, title: str | None = None, digits: int = 4, largest: int | None = None) -> str:
+        """As one HTML file in which every number opens; numbers of steps of more than `largest` cells stay out.
+
+        By default as many numbers are in it as a browser takes at ease: 4 million.
+        """
         from regard.tracing.render.html import html
 
         return html(self, title, digits, largest)

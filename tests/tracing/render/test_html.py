@@ -9,7 +9,7 @@ import torch
 
 import regard
 from regard.tracing.derivation import Derivation
-from regard.tracing.render.html import PARTS, html, inlined, script, style
+from regard.tracing.render.html import PARTS, fitting, html, inlined, script, style
 from tests.tracing.render.samples import attention
 
 
@@ -62,6 +62,15 @@ def test_numbers_of_large_steps_stay_out_on_request() -> None:
     small = Derivation.from_json(data(attention(20, 20).html(largest=100)))
     assert not small["Q"].has_values
     assert len(attention(20, 20).html(largest=100)) < len(attention(20, 20).html())
+
+
+def test_a_page_holds_so_many_numbers_and_leaves_out_the_largest_steps_first() -> None:
+    derivation = attention(20, 30)
+    sizes = sorted(step.size for step in derivation.fine if step.held is not None)
+    assert fitting(derivation, sum(sizes)) == max(sizes)
+    assert fitting(derivation, sum(sizes) - 1) < max(sizes)
+    assert fitting(derivation, 0) == 0
+    assert sum(size for size in sizes if size <= fitting(derivation, 3000)) <= 3000
 
 
 def test_digits_are_checked() -> None:

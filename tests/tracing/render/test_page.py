@@ -179,6 +179,8 @@ def test_a_trail_leads_down_to_what_was_given_and_back(browser: Any, tmp_path: P
     page.click(".rg-trail button >> nth=2")
     assert page.locator(".rg-trail button").count() == 3
     assert page.locator("td.rg-open").get_attribute("data-cell").startswith(f"{derivation['M'].position}:")
+    page.mouse.move(0, 0)
+    assert page.locator(".rg-pointed").count() == 0
     page.click(cell(derivation["V"], 0))  # no parent of it: a new trail
     assert page.locator(".rg-trail button").count() == 0
 

@@ -16,8 +16,8 @@ from regard.tracing.render.numbers import checked_digits
 PARTS = ("numbers", "exact", "derivation", "equation", "mathml", "colours", "map", "grid", "panel", "around", "viewer")
 """The files of the viewer, in the order in which they use each other."""
 
-LARGEST = 250_000
-"""Cells of a step up to which its numbers are in the page, where nothing else is said."""
+IN_PAGE, IN_NOTEBOOK = 4_000_000, 500_000
+"""How many numbers a page may hold, where nothing else is said: beyond that those of the largest steps stay out."""
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -46,8 +46,9 @@ window.derivation = mountDerivation(
 """
 
 
-def html(derivation: Derivation, title: str | None = None, digits: int = 4, largest: int | None = LARGEST) -> str:
+def html(derivation: Derivation, title: str | None = None, digits: int = 4, largest: int | None = None) -> str:
     """The page. Numbers of steps with more than `largest` cells stay out of it; their rules do not."""
+    largest = fitting(derivation, IN_PAGE) if largest is None else largest
     title = f"How {derivation.target.name} was computed" if title is None else title
     options = {"title": title, "digits": checked_digits(digits), "theme": True, "hash": True}
     return PAGE.format(
@@ -61,11 +62,24 @@ def html(derivation: Derivation, title: str | None = None, digits: int = 4, larg
 
 def framed(derivation: Derivation, height: int = 640) -> str:
     """The page in a frame of its own, for notebooks."""
-    page, name = markup.escape(html(derivation)), markup.escape(derivation.target.name)
+    page = markup.escape(html(derivation, largest=fitting(derivation, IN_NOTEBOOK)))
+    name = markup.escape(derivation.target.name)
     return (
         f'<iframe srcdoc="{page}" title="Derivation of {name}" sandbox="allow-scripts" '
         f'style="width: 100%; height: {height}px; border: 1px solid #8884; border-radius: 8px"></iframe>'
     )
+
+
+def fitting(derivation: Derivation, numbers: int) -> int:
+    """The largest size of step such that all steps up to it hold so many numbers together."""
+    sizes = sorted({step.size for step in derivation.fine if step.held is not None})
+    total, largest = 0, 0
+    for size in sizes:
+        total += size * sum(step.size == size for step in derivation.fine if step.held is not None)
+        if total > numbers:
+            break
+        largest = size
+    return largest
 
 
 def inlined(text: str) -> str:

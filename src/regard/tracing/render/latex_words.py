@@ -40,7 +40,7 @@ ACCENTS = {
 }  # fmt: skip
 
 PIECE = re.compile(
-    r"(?P<base>(?:(?!ᵀ)[^\W\d_])+\d*)(?P<prime>['′]*)(?:_(?P<low>\{[^{}]*\}|\w+))?"
+    r"(?P<base>(?:(?!ᵀ)[^\W\d_])+\d*)(?P<arrow>[→←](?=[_^\[), ]|$))?(?P<prime>['′]*)(?:_(?P<low>\{[^{}]*\}|\w+))?"
     r"|\^(?P<high>\{[^{}]*\}|\([^()]*\)|-?\w+)|(?P<number>\d+(?:\.\d+)?)"
     r"|√(?P<root>\([^()]*\)|\w+)|(?P<sign>.)",
     re.DOTALL,
@@ -75,7 +75,7 @@ def _letter(letter: str) -> str:
 
 def name(step: str, index: tuple[int, ...] = ()) -> str:
     """A step's name in mathematics: a letter with its index, or a path as it is."""
-    plain = re.fullmatch(r"[^\W\d_]+\d*['′]*(?:_(?:\{[^{}]*\}|\w+))?", step)
+    plain = re.fullmatch(r"[^\W\d_]+\d*[→←]?['′]*(?:_(?:\{[^{}]*\}|\w+))?(?:\^\d+)?", step)
     called = formula(step) if plain else rf"\mbox{{\texttt{{{escaped(step)}}}}}"
     return rf"{called}[{', '.join(map(str, index))}]" if index else called
 
@@ -88,7 +88,10 @@ def formula(text: str) -> str:
 def _piece(found: re.Match[str]) -> str:
     if found["base"]:
         low = f"_{{{_inner(found['low'])}}}" if found["low"] else ""
-        return _word(found["base"]) + "'" * len(found["prime"] or "") + low
+        word = _word(found["base"])
+        if found["arrow"]:
+            word = rf"\{'overrightarrow' if found['arrow'] == '→' else 'overleftarrow'}{{{word}}}"
+        return word + "'" * len(found["prime"] or "") + low
     if found["high"]:
         return r"{}^{\top}" if found["high"] == "T" else f"^{{{_inner(found['high'])}}}"
     if found["root"]:

@@ -98,13 +98,16 @@ function token(text) {
   return /^\d/.test(text) ? `<mn>${text}</mn>` : `<mi>${safe(text)}</mi>`;
 }
 
-// Letters, without those that stand for raised signs (ᵀ is one); a name with its index; a path of modules.
+// Letters, without those that stand for raised signs (ᵀ is one); a name with its arrow and index (h→_3); a path of
+// modules, or a name with a number (add#1); a gradient (∂loss/∂W).
 const LETTER = String.raw`[\p{Ll}\p{Lu}\p{Lt}\p{Lo}]`;
-const NAME = String.raw`(${LETTER}+\d*)(['′]*)(?:_(\{[^{}]*\}|(?:${LETTER}|[\p{N}_])+))?`;
-const PATH = String.raw`(?:(?:${LETTER}|[\p{N}_#])+\.)+${LETTER}(?:${LETTER}|[\p{N}_#])+`;
-const PLAIN_NAME = new RegExp(`^(?:${NAME}|∂${NAME}/∂${NAME})$`, "u");
+const SIGNED = String.raw`(?:${LETTER}|[\p{N}_#])`;
+const NAME = String.raw`(${LETTER}+\d*)([→←](?=[_^\[), ]|$))?(['′]*)(?:_(\{[^{}]*\}|(?:${LETTER}|[\p{N}_])+))?`;
+const PATH = String.raw`(?:${SIGNED}+\.)+${LETTER}${SIGNED}+|${LETTER}${SIGNED}*#\d+`;
+const GRADIENT = String.raw`∂(?:${SIGNED}|[.'])+\/∂(?:${SIGNED}|[.'])+`;
+const PLAIN_NAME = new RegExp(String.raw`^(?:${NAME}(?:\^\d+)?|${GRADIENT})$`, "u");
 const PIECE = new RegExp(
-  String.raw`(${PATH})|${NAME}|\^(\{[^{}]*\}|\([^()]*\)|-?(?:${LETTER}|\p{N})+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|(?:${LETTER}|[\p{N}_])+)|(.)`,
+  String.raw`(${GRADIENT})|(${PATH})|${NAME}|\^(\{[^{}]*\}|\([^()]*\)|-?(?:${LETTER}|\p{N})+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|(?:${LETTER}|[\p{N}_])+)|(.)`,
   "gsu",
 );
 const RAISED = { "ᵀ": "⊤", "²": "2", "³": "3", "¹": "1" };
@@ -127,17 +130,20 @@ function formulaMarkup(text, attributesOf = () => "") {
     if (part.startsWith("{")) return row(formulaMarkup(part.slice(1, -1)));
     return row(/^\p{L}/u.test(part) ? `<mi>${safe(part)}</mi>` : formulaMarkup(part));
   };
-  for (const [all, path, base, prime, low, high, number, space, root, sign] of text.matchAll(PIECE)) {
-    if (path) pieces.push(`<mrow${attributesOf(path)}>${pathMarkup(path)}</mrow>`);
+  for (const [all, gradient, path, base, arrow, prime, low, high, number, space, root, sign] of text.matchAll(PIECE)) {
+    if (gradient) pieces.push(`<mi${attributesOf(all)}>${safe(gradient)}</mi>`);
+    else if (path) pieces.push(`<mrow${attributesOf(path)}>${pathMarkup(path)}</mrow>`);
     else if (base) {
-      const named = `<mi${low ? "" : attributesOf(all)}>${safe(base + prime.replaceAll("'", "′"))}</mi>`;
+      const word = `<mi${low ? "" : attributesOf(all)}>${safe(base + prime.replaceAll("'", "′"))}</mi>`;
+      const named = arrow ? `<mover>${word}<mo stretchy="false">${arrow}</mo></mover>` : word;
       pieces.push(low ? `<msub${attributesOf(all)}>${named}${inner(low)}</msub>` : named);
     } else if (high) raise(high === "T" ? "<mo>⊤</mo>" : inner(high));
     else if (number) pieces.push(`<mn>${number}</mn>`);
     else if (space) pieces.push('<mspace width="0.25em"></mspace>');
     else if (root) pieces.push(`<msqrt>${formulaMarkup(root.replace(/^\((.*)\)$/s, "$1"))}</msqrt>`);
     else if (sign in RAISED) raise(`<mo>${RAISED[sign]}</mo>`);
-    else pieces.push(mo(sign === "-" ? "−" : sign));
+    else if (sign === "-" || sign === "−") pieces.push(mo("−", /(^|form="prefix"[^>]*>[^<]*<\/mo>)$/.test(pieces.at(-1) ?? "") ? FORM_PREFIX : ""));
+    else pieces.push(mo(sign));
   }
   return row(pieces.join(""));
 }

@@ -24,6 +24,7 @@ class Panel {
     const { viewer } = this;
     this.root.classList.remove("rg-empty");
     const { step, flat } = cell;
+    for (const each of viewer.root.querySelectorAll(".rg-pointed")) each.classList.remove("rg-pointed");
     const title = element("h3", { class: "rg-cell-name" });
     title.innerHTML = `<math>${nameMarkup(step.name, step.place(flat))}</math>`;
     const close = element("button", { type: "button", class: "rg-close", "aria-label": "Close", onclick: () => viewer.close() }, "×");

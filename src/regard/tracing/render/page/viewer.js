@@ -48,7 +48,7 @@ class Viewer {
     const { derivation } = this;
     const steps = this.fine ? derivation.fine.filter((step) => !step.isGiven) : derivation.steps;
     const givens = this.fine ? derivation.fine.filter((step) => step.isGiven) : derivation.givens;
-    const main = element("main", { class: "rg-steps" });
+    const main = element(this.options.theme ? "main" : "div", { class: "rg-steps" }); // a page around it has its own main
     this.sections.clear();
     if (givens.length) {
       const few = givens.length <= 10;
