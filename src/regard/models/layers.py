@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from regard.attention import Attended, Cache, Mask, MultiHead
 from regard.attention.positions import Positions
+from regard.models.dropping import add_dropped, drop
 from regard.models.transformer_settings import TransformerSettings
 from regard.models.written import Together
 from regard.tracing import label
@@ -49,7 +50,7 @@ class FeedForward(nn.Module):
         hidden = self.inner(x)
         hidden = self.activation(hidden) if self.gate is None else self.activation(self.gate(x)) * hidden
         if self.training and self.dropout > 0:
-            hidden = functional.dropout(hidden, self.dropout)
+            hidden = drop(hidden, self.dropout)
         y: Tensor = self.outer(hidden)
         return y
 
@@ -128,9 +129,7 @@ class Block(nn.Module):
 
     def after(self, x: Tensor, added: Tensor, norm: nn.Module | None) -> Tensor:
         assert norm is not None
-        if self.training and self.dropout > 0:
-            added = functional.dropout(added, self.dropout)
-        x = label(x + added, "X", "X + f(X)")
+        x = label(add_dropped(x, added, self.dropout if self.training else 0.0), "X", "X + f(X)")
         return x if self.pre else norm(x)
 
 

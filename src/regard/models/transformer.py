@@ -9,11 +9,11 @@ from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.attention import Cache, Mask, MultiHead, masks, positions, settle
 from regard.models.chance import in_training_and_after
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
+from regard.models.dropping import drop
 from regard.models.fixed import Fixed, obstacle
 from regard.models.inputs import make_input
 from regard.models.layers import Block, Output, Source, norm
@@ -53,7 +53,7 @@ class Stack(nn.Module):
     ) -> "Climbed":
         start = together.start if together is not None else caches[0].length if caches else 0
         x = self.positions.add(x, start)
-        x = functional.dropout(x, self.dropout) if self.training and self.dropout > 0 else x
+        x = drop(x, self.dropout) if self.training and self.dropout > 0 else x
         grown, weights = [], []
         for number, block in enumerate(self.layers):
             cache, source = caches[number] if caches else None, sources[number] if sources else None
