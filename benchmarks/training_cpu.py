@@ -19,25 +19,13 @@ from torch.nn import functional
 from regard.models.sizes import Sizes
 from regard.models.transformer import Transformer
 from regard.models.transformer_settings import TransformerSettings
+from regard.training.compiling import cpu_has_bfloat16
+from regard.training.objective import smoothed
 
 LAYERS, WIDTH, HEADS, HIDDEN, WORDS = 3, 256, 8, 1024, 8000
 SENTENCES, PLACES = 64, 16
 
 Step = Callable[[], None]
-
-
-def has_bfloat16() -> bool:
-    """Whether products in bfloat16 are instructions of this CPU, and not made of float32 ones."""
-    capable = torch.backends.cpu.get_cpu_capability()
-    return "AVX512" in capable and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _in_hardware()
-
-
-def _in_hardware() -> bool:
-    try:
-        with open("/proc/cpuinfo", encoding="ascii") as file:
-            return any(flag in file.read() for flag in ("avx512_bf16", "amx_bf16"))
-    except OSError:
-        return False
 
 
 def marian(dropout: float, bfloat16: bool) -> Step:
@@ -67,18 +55,29 @@ def ours(dropout: float, bfloat16: bool) -> Step:
     )  # fmt: skip
     model = Transformer(settings, Sizes(source=WORDS, target=WORDS)).train()
     lengths = torch.full((SENTENCES,), PLACES)
-    return step(lambda source, target: model(source, target, lengths), model, bfloat16)
+    return step(lambda source, target: model(source, target, lengths), model, bfloat16, smoothed)
 
 
-def step(logits: Callable[..., torch.Tensor], model: torch.nn.Module, bfloat16: bool) -> Step:
-    """One step of training on the same tokens each time."""
+def plain(logits: torch.Tensor, wanted: torch.Tensor, smoothing: float) -> torch.Tensor:
+    return functional.cross_entropy(
+        logits.flatten(0, 1).float(), wanted.flatten(), label_smoothing=smoothing, reduction="sum"
+    )
+
+
+def step(
+    logits: Callable[..., torch.Tensor],
+    model: torch.nn.Module,
+    bfloat16: bool,
+    loss: Callable[..., torch.Tensor] = plain,
+) -> Step:
+    """One step of training on the same tokens each time; ours has the loss of `regard train`."""
     source, target, wanted = (torch.randint(4, WORDS, (SENTENCES, PLACES)) for _ in range(3))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def run() -> None:
         with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
             out = logits(source, target)
-        functional.cross_entropy(out.flatten(0, 1).float(), wanted.flatten(), label_smoothing=0.1).backward()
+        (loss(out, wanted, 0.1) / wanted.numel()).backward()
         optimizer.step()
         optimizer.zero_grad()
 
@@ -100,7 +99,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
     runs = {"MarianMT, float32": marian(given.dropout, False), "regard, float32": ours(given.dropout, False)}
-    if has_bfloat16():
+    if cpu_has_bfloat16():
         runs["MarianMT, bfloat16"] = marian(given.dropout, True)
         runs["regard, bfloat16"] = ours(given.dropout, True)
     for run in runs.values():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from regard.data.collating import NOTHING
 from regard.models.contract import Choices, Encoded, SequenceModel, Taught
@@ -93,3 +94,21 @@ def test_a_decoder_is_fed_its_own_words_as_often_as_is_due(own: float, heard: li
         objective.before_update(step)
         objective(Fed(tokens, tokens, torch.tensor([2]), tokens))
     assert model.heard == heard
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_loss_a_few_rows_at_a_time_is_that_of_pytorch_with_its_gradient(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(1)
+    logits = (4 * torch.randn(5, 20, 33, generator=generator)).to(dtype)
+    wanted = torch.randint(0, 33, (5, 20), generator=generator)
+    wanted[::2, ::3] = NOTHING
+    mine, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    loss = smoothed(mine, wanted, 0.2)
+    wide = theirs.flatten(0, 1).to(torch.promote_types(dtype, torch.float32))
+    expected = cross_entropy(wide, wanted.flatten(), ignore_index=NOTHING, label_smoothing=0.2, reduction="sum")
+    (3 * loss).backward()
+    (3 * expected).backward()
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(mine.grad, theirs.grad)
+    assert loss.grad_fn is not None
+    assert "Piecewise" in loss.grad_fn.name()

@@ -363,6 +363,8 @@ def _about(run: Run, corpus: Corpus, figures: Mapping[str, float]) -> dict[str, 
         spoken = {getattr(each, "languages", None) for each in sources}
         if len(spoken) == 1 and not corpus.pairs and (only := spoken.pop()) is not None:
             about |= {"source": only.source, "target": only.target}
+    if corpus.pairs:
+        about["pairs"] = list(corpus.pairs)
     if "source" in corpus.train.columns and config.task != "caption":
         about["longest"] = int(corpus.train.lengths("source").max())
     about["scores"] = {f"development set, {name}": value for name, value in figures.items()}
