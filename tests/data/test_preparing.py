@@ -160,6 +160,33 @@ def test_unknown_tokens_are_counted(tmp_path: Path) -> None:
     assert "dev: 1 examples, 3 source tokens (33.33% unknown), 2 target tokens" in prepared.report
 
 
+def test_the_sample_is_bounded_and_small_languages_weigh_more_with_a_temperature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "EXAMPLES", 150)
+    seen: list[list[str]] = []
+    real = Tokenizer.train.__func__  # type: ignore[attr-defined]
+
+    def train(kind: type[Tokenizer], texts: Any, *rest: Any, **options: Any) -> Tokenizer:
+        seen.append(list(texts))
+        return real(kind, seen[-1], *rest, **options)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(Tokenizer, "train", classmethod(train))
+    files = {"de": pairs(tmp_path / "de.tsv", 900), "nl": pairs(tmp_path / "nl.tsv", 100, start=5000)}
+    sources = [{"tsv": file, "languages": {"source": "en", "target": to}} for to, file in files.items()]
+    for number, (temperature, small) in enumerate([(1, 20), (100, 99)]):
+        prepared_of(tmp_path / str(number), train=sources, dev_size=0, sample=200, sample_temperature=temperature)
+        numbers = [int(text.split()[-1]) for text in seen[-1] if text.startswith("word")]
+        assert len(seen[-1]) == 400
+        assert len(numbers) == len(set(numbers)) == 200
+        assert sum(each >= 5000 for each in numbers) == small
+        assert 300 < np.mean([each for each in numbers if each < 5000]) < 600
+    prepared_of(tmp_path / "all", train=sources, dev_size=0, sample_temperature=100)
+    often = Counter(seen[-1])
+    assert {often[f"word{n} cat {n}"] for n in range(5000, 5100)} == {4, 5}
+    assert {often[f"word{n} cat {n}"] for n in range(900)} == {0, 1}
+
+
 # Every sort of data
 
 

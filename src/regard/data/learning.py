@@ -1,13 +1,16 @@
 """The tokenizers of a preparation: those that are named, or new ones learned from a bounded sample of the data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from regard.data.deciding import TRAIN, Fates, Read, chosen_evenly
+import numpy as np
+
+from regard.data.deciding import TRAIN, Fates, Read, chosen_evenly, count
 from regard.data.pieces import read_piece
 from regard.data.places import place
+from regard.data.sampling import shares_of
 from regard.data.settings import DataSettings
 from regard.data.sources import Sort
 from regard.support.errors import Misuse
@@ -59,18 +62,41 @@ def sample(
     settings: DataSettings, sorts: Mapping[str, Sort], sides: Iterable[str], reads: Sequence[Read], fates: Fates
 ) -> Iterator[str]:
     """The texts of the examples that are drawn, in the order of the data; words are texts of their own."""
-    rows = chain.from_iterable(each.tolist() for each in chosen_evenly(fates, TRAIN, settings.sample, settings.seed))
-    row = next(rows, None)
     start = 0
-    for read in reads:
-        for number, size in enumerate(read.record.pieces):
-            places = []
-            while row is not None and row < start + size:
-                places.append(row - start)
-                row = next(rows, None)
-            start += size
-            if places:
+    for read, wanted in zip(reads, quotas(settings, reads, fates), strict=True):
+        own = fates[start : start + read.record.kept]
+        often, more = divmod(wanted, max(count(own, TRAIN), 1))
+        chosen = chain.from_iterable(each.tolist() for each in chosen_evenly(own, TRAIN, more, settings.seed))
+        for number, places in enumerate(_by_piece(chosen, read.record.pieces)):
+            first = sum(read.record.pieces[:number])
+            trained = np.flatnonzero(own[first : first + read.record.pieces[number]] == TRAIN).tolist() if often else []
+            if places := sorted([*places, *trained * often]):
                 yield from _texts(read.folder, number, sorts, places, sides)
+        start += read.record.kept
+
+
+def quotas(settings: DataSettings, reads: Sequence[Read], fates: Fates) -> list[int]:
+    """How many examples each source gives to the sample; more than it has: some of them are taken several times."""
+    ends = np.cumsum([0, *(each.record.kept for each in reads)])
+    own = [count(fates[a:b], TRAIN) for a, b in pairwise(ends.tolist())]
+    kinds = list(dict.fromkeys(each.kind for each in reads))
+    counts = {kind: sum(n for n, each in zip(own, reads, strict=True) if each.kind == kind) for kind in kinds}
+    shares = shares_of(np.array([*counts.values()]), settings.sample_temperature)
+    part = min(settings.sample / max(sum(own), 1), 1.0)
+    grown = {kind: part * share / max(counts[kind], 1) for kind, share in zip(kinds, shares.tolist(), strict=True)}
+    return [round(n * grown[each.kind]) for n, each in zip(own, reads, strict=True)]
+
+
+def _by_piece(rows: Iterator[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Rising numbers of examples as places in the pieces that they are in."""
+    row, start = next(rows, None), 0
+    for size in sizes:
+        places = []
+        while row is not None and row < start + size:
+            places.append(row - start)
+            row = next(rows, None)
+        start += size
+        yield places
 
 
 def _texts(

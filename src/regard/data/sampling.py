@@ -24,6 +24,8 @@ def tempered(groups: Rows, temperature: float, *, seed: int, epoch: int) -> Rows
 
 def shares_of(counts: NDArray[np.int64], temperature: float) -> Rows:
     """[groups]: how many places of an epoch each group gets, one at the least; together as many as there are."""
+    if not counts.any():
+        return counts
     total = int(counts.sum())
     weights = counts.astype(np.float64) ** (1 / temperature)
     exact = weights / weights.sum() * total

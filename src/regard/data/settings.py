@@ -144,6 +144,10 @@ class DataSettings(Settings):
     sample: int = Field(default=400_000, ge=1)
     """The most training examples that a tokenizer learns from, drawn evenly by the seed."""
 
+    sample_temperature: float = Field(default=1.0, ge=1, le=100)
+    """With several pairs of languages of n examples each the sample holds them by n^(1 / temperature): above 1 a
+    small one gets more tokens of its own."""
+
     target_tags: bool | None = None
     """Put the tag of the target's language in front of the source; null: where there are several targets."""
 
