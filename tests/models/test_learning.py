@@ -1,6 +1,6 @@
 """Each kind of network learns to copy, to reverse and to sort, decoded word by word from what it was trained on.
 
-Sequences are drawn at random, so those it is asked were not learned by heart: there are 8^6 of the longest.
+Sequences are drawn at random, so those it is asked were not learned by heart: there are 8^5 of the longest.
 """
 
 from collections.abc import Callable
@@ -76,7 +76,8 @@ def learn(settings: Any, task: str, shortest: int, longest: int) -> SequenceMode
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        if step % 25 == 24 and right(model, task, longest) > 0.998:
+        good = float((taught.logits.argmax(-1) == wanted).float().mean())
+        if step % 25 == 24 and good > 0.99 and right(model, task, longest) > 0.998:
             break
     return model.eval()
 
@@ -100,13 +101,13 @@ def right(model: SequenceModel, task: str, length: int) -> float:
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", KINDS)
 def test_attention_learns_to_copy_reverse_and_sort(name: str, task: str) -> None:
-    assert right(learn(KINDS[name], task, 3, 6), task, 6) >= 0.99
+    assert right(learn(KINDS[name], task, 3, 5), task, 5) >= 0.99
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_hard_attention_learns_as_well(name: str) -> None:
     settings, task = HARD[name]
-    assert right(learn(settings, task, 3, 6), task, 6) >= 0.99
+    assert right(learn(settings, task, 3, 5), task, 5) >= 0.99
 
 
 @pytest.mark.parametrize("task", TASKS)
