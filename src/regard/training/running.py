@@ -337,6 +337,8 @@ def _tested(run: Run, corpus: Corpus, name: str) -> dict[str, float]:
     test = Evaluator(run.config, corpus, corpus.tests[name], run.device, bfloat16=bfloat16, at_most=None)
     found = test(run.model, run.config.decoding.changed(nbest=1), len(test) if len(test) <= SHORT else 0)
     run.teller.say(f"test {name}: {', '.join([f'loss {found.loss:.3f}', *map(str, found.scores.values())])}")
+    for pair, scores in found.by_pair.items():
+        run.teller.say(f"    {pair}: {', '.join(map(str, scores.values()))}")
     run.teller.samples(found.samples)
     if found.samples and run.config.task in SEQUENCES:
         outputs = [each.output for each in found.samples]
