@@ -39,7 +39,7 @@ def serve(
     folder = model or translator()
     if folder is None:
         raise Misuse("name a model's folder: this build of regard comes without a translator")
-    given = {"keys": read_keys(keys), "origins": tuple(origin or ())}
+    given = {"api_keys": read_keys(keys), "origins": tuple(origin or ())}
     settings = settings_from(
         {name: value for name, value in given.items() if value}, ServerSettings, set_ or (), name="server"
     )

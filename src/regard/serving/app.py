@@ -194,8 +194,8 @@ class _Server:
         first = directions.sources[0]
         target = next(iter(directions.targets(first)), first)
         return JSONResponse({
-            "charLimit": settings.characters, "frontendTimeout": 300, "apiKeys": bool(settings.keys),
-            "keyRequired": bool(settings.keys), "suggestions": False, "filesTranslation": False,
+            "charLimit": settings.characters, "frontendTimeout": 300, "apiKeys": bool(settings.api_keys),
+            "keyRequired": bool(settings.api_keys), "suggestions": False, "filesTranslation": False,
             "supportedFilesFormat": [], "language": {
                 "source": {"code": "auto", "name": "Detect"} if len(directions.sources) > 1
                 else {"code": first, "name": name(first)},

@@ -23,7 +23,7 @@ class Clients:
 
     def check_key(self, key: str | None) -> None:
         """Refused where keys are needed and this is none of them. Each is compared in constant time."""
-        keys = self.settings.keys
+        keys = self.settings.api_keys
         if not keys:
             return
         if not key:

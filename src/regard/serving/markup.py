@@ -22,7 +22,8 @@ INLINE = {
 SILENT = ("script", "style", "textarea", "title", "pre", "code")
 PART = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[!?/]?[A-Za-z][^<>]*>|<!|<\?", re.DOTALL)
 NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
-WORD = re.compile(r"\S+")
+WORD = re.compile(r"[\w\u0300-\u036f\u0900-\u0dff]+")
+"""A run of letters, with the signs of Indic scripts."""
 
 
 @dataclass
@@ -39,23 +40,22 @@ class _Block:
             return self.rebuilt(self.text)
         lead = self.text[: len(self.text) - len(self.text.lstrip())]
         trail = self.text[len(self.text.rstrip()) :]
-        places = [self._place(at - len(lead), core, translated) for at, _ in self.tags]
+        places = [self._place(at - len(lead), tag, core, translated) for at, tag in self.tags]
         return lead + _with(translated, [(at, tag) for at, (_, tag) in zip(places, self.tags, strict=True)]) + trail
 
     def rebuilt(self, text: str) -> str:
         return _with(text, self.tags)
 
     @staticmethod
-    def _place(at: int, core: str, translated: str) -> int:
-        """Where a tag goes: at the boundary of words that is as far along."""
+    def _place(at: int, tag: str, core: str, translated: str) -> int:
+        """Where a tag goes: at the boundary of words that is as far along; what closes, behind a word."""
         if at <= 0 or at >= len(core):
             return 0 if at <= 0 else len(translated)
-        opens = not core[at].isspace()
-        bounds = [found.start() if opens else found.end() for found in WORD.finditer(translated)]
-        inside = re.search(r"\w$", core[:at]) and re.match(r"\w", core[at:])
-        if inside or not bounds:
-            return round(at / len(core) * len(translated))
-        return min(bounds, key=lambda bound: abs(bound - at / len(core) * len(translated)))
+        inside = WORD.match(core[at - 1]) and WORD.match(core[at])
+        closes = tag.startswith("</")
+        bounds = [found.end() if closes else found.start() for found in WORD.finditer(translated)]
+        along = at / len(core) * len(translated)
+        return round(along) if inside or not bounds else min(bounds, key=lambda bound: abs(bound - along))
 
 
 @dataclass

@@ -24,7 +24,7 @@ class ServerSettings(Settings):
     """The most requests that one client may have open."""
     per_minute: int | None = Field(default=None, ge=1)
     """The most requests of one client (or key) a minute; unset, as many as it likes."""
-    keys: tuple[str, ...] = ()
+    api_keys: tuple[str, ...] = ()
     """If there are any, each request must come with one of them."""
     origins: tuple[str, ...] = ()
     """Web pages elsewhere that may ask: their origins, or * for all. None unless named."""
