@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import regard
 from regard.tracing.derivation import Derivation
 from regard.tracing.render.html import html
 from regard.tracing.step import Step
@@ -88,27 +90,55 @@ def _index(step: Step, flat: int) -> tuple[int, ...]:
     return tuple(reversed(places))
 
 
-@pytest.mark.parametrize("digits", [2, 4, 6])
-@pytest.mark.parametrize("make", [attention, heads, shapes, every_form], ids=lambda make: make.__name__)
-def test_the_page_writes_every_equation_as_the_terminal_does(
-    browser: Any, tmp_path: Path, make: Any, digits: int
-) -> None:
+def recurrent() -> Derivation:
+    model = torch.nn.LSTM(2, 3, bidirectional=True)
+    with regard.trace() as tape:
+        states = model(torch.arange(6.0).reshape(3, 1, 2) / 4)[0]
+    return tape.derivation(states)
+
+
+def masked() -> Derivation:
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 6, batch_first=True, activation="gelu").eval()
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(3)
+    with regard.trace() as tape:
+        states = layer(torch.arange(24.0).reshape(2, 3, 4).sin(), src_mask=mask, is_causal=True)
+    return tape.derivation(states)
+
+
+def gradients() -> Derivation:
+    weight = torch.tensor([[0.5, -1.0], [0.25, 2.0]], requires_grad=True)
+    with regard.trace() as tape:
+        loss = torch.nn.functional.cross_entropy(torch.tanh(torch.tensor([[1.0, -0.5]]) @ weight), torch.tensor([1]))
+        loss.backward()  # type: ignore[no-untyped-call]
+    return tape.derivation(loss, gradients=[weight])
+
+
+MAKERS = [attention, heads, shapes, every_form, recurrent, masked, gradients]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_the_page_writes_every_equation_as_the_terminal_does(browser: Any, tmp_path: Path, make: Any) -> None:
+    torch.manual_seed(0)
     derivation = make()
-    page = shown(browser, tmp_path, derivation).page
+    watched = shown(browser, tmp_path, derivation)
     for step in derivation.fine:
-        cells = [_index(step, flat) for flat in range(step.size)]
-        got = page.evaluate(WHY, [digits, step.name, [list(index) for index in cells]])
+        cells = [_index(step, flat) for flat in range(min(step.size, 40))]
         whys = [derivation.why(step.name, *index) for index in cells]
-        assert [each["text"] for each in got] == [why.show(digits) for why in whys]
-        assert [[(name, tuple(index)) for name, index in each["parents"]] for each in got] == [
-            [(parent.step, parent.index) for parent in why.parents] for why in whys
-        ]
+        for digits in (4, 6, 2) if make is every_form else (4,):
+            got = watched.page.evaluate(WHY, [digits, step.name, [list(index) for index in cells]])
+            assert [each["text"] for each in got] == [why.show(digits) for why in whys]
+            assert [[(name, tuple(index)) for name, index in each["parents"]] for each in got] == [
+                [(parent.step, parent.index) for parent in why.parents] for why in whys
+            ]
+    assert not watched.complaints
 
 
 WHY = """([digits, name, cells]) => {
-    const viewer = window.derivation;
-    viewer.digits = digits;
-    return cells.map(index => { const {text, parents} = viewer.why(name, ...index); return {text, parents}; });
+    window.derivation.digits = digits;
+    return cells.map(index => {
+        const {text, parents} = window.derivation.why(name, ...index);
+        return {text, parents};
+    });
 }"""
 
 
@@ -373,6 +403,33 @@ def test_numbers_that_are_not_in_the_page_are_asked_for_one_by_one(browser: Any,
     page.wait_for_function("() => document.querySelector('.rg-equation').ariaLabel.includes('√')")
     assert page.get_attribute(".rg-equation", "aria-label") == derivation.why("E", 1, 1).text
     assert page.evaluate("window.asked.length") > 0
+    assert not watched.complaints
+
+
+FAILING = """
+record => {
+    const cells = async ({step, cells}) => {
+        if (!window.mended) throw new Error('the server is gone');
+        return {values: cells.map(flat => flat)};
+    };
+    document.body.replaceChildren(document.createElement('div'));
+    window.derivation = mountDerivation(document.body.firstChild, record, {cells});
+}
+"""
+
+
+def test_numbers_that_cannot_be_fetched_are_said_to_be_and_asked_for_again(browser: Any, tmp_path: Path) -> None:
+    derivation = attention(3, 2)
+    watched = shown(browser, tmp_path, derivation)
+    watched.page.evaluate(FAILING, derivation.to_json(largest=0))
+    notice = watched.page.locator(".rg-notice")
+    notice.wait_for()
+    assert "The numbers could not be fetched: the server is gone." in notice.inner_text()
+    watched.page.evaluate("window.mended = true")
+    notice.get_by_role("button", name="Try again").click()
+    watched.page.wait_for_function("() => ![...document.querySelectorAll('td')].some(each => each.textContent === '·')")
+    assert watched.page.locator(".rg-notice").count() == 0
+    assert watched.page.inner_text(cell(derivation["X"], 3)) == "3"
     assert not watched.complaints
 
 

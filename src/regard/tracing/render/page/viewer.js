@@ -270,13 +270,24 @@ class Viewer {
       await Promise.all(wanted.map(([step, cells]) => this.fetchCells(step, [...cells])));
     } catch (error) {
       this.failed = true;
-      this.live.textContent = `The numbers could not be fetched: ${error.message}`;
-      this.root.dataset.failed = error.message;
+      this.sayFailed(error.message);
       return;
     }
     for (const grid of this.grids.values()) if (grid.mounted && grid.waiting) grid.render();
     if (this.trail.length) this.refreshPanel();
     if (derivation.wanted.size) await this.flush();
+  }
+
+  // In place, where it is seen and heard, with the way to try again.
+  sayFailed(reason) {
+    const again = element("button", { type: "button" }, "Try again");
+    const notice = element("p", { class: "rg-notice", role: "alert" }, `The numbers could not be fetched: ${reason}. `, again);
+    again.addEventListener("click", () => {
+      notice.remove();
+      this.failed = false;
+      this.redraw();
+    });
+    this.body.before(notice);
   }
 
   async fetchCells(step, cells) {
