@@ -16,9 +16,9 @@ from regard.text.specials import PAD, START
 from regard.text.tokenizer import Tokenizer
 
 WORDS = {
-    "en": "one two three four five six seven eight nine ten".split(),
-    "es": "uno dos tres cuatro cinco seis siete ocho nueve diez".split(),
-    "de": "eins zwei drei vier fünf sechs sieben acht neun zehn".split(),
+    "en": ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+    "es": ["uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"],
+    "de": ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"],
 }
 
 
@@ -27,7 +27,9 @@ def sentence(language: str, numbers: list[int]) -> str:
 
 
 def folder_of(folder: Path, *, steps: int = 400, languages: tuple[str, ...] = ("es",)) -> Path:
-    """A model folder; with several languages each has a tag."""
+    """A model folder; with several languages each has a tag. One thread: several would wait for one another."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.manual_seed(1)
     dice = random.Random(1)
     corpus = [sentence(language, [n]) for language in ("en", *languages) for n in range(10)] * 3
@@ -56,6 +58,7 @@ def folder_of(folder: Path, *, steps: int = 400, languages: tuple[str, ...] = ("
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    torch.set_num_threads(threads)
     about = {"source": "en", "target": languages[0] if len(languages) == 1 else list(languages)}
     save_folder(folder, model, task="translate", tokenizers={"source": tokenizer, "target": tokenizer}, about=about)
     return folder

@@ -96,9 +96,7 @@ def of_text(cutting: Cutting, results: Sequence[Result]) -> Result:
         return Result(cutting.text, "", problem=cutting.problem)
     if not results:
         return Result(cutting.text, "")
-    if not cutting.sentences:
-        return results[0]
-    if len(results) == 1:  # one sentence, with white space about it
+    if len(results) == 1:
         return replace(results[0], source=cutting.text)
     best = joined_parts(cutting, results)
     ranks = range(max(len(each.others) for each in results))

@@ -152,7 +152,7 @@ class Pipeline:
         begin = target.encode(prefix, end=False) if prefix else []
         found = search_many(
             self.sequence_model(), [part.tokens for part in parts], settings,
-            forbidden=[target.encode(word, end=False) for word in spelled(forbidden)],
+            forbidden=[target.encode(word, end=False) for word in forbidden],
             prefixes=[begin] * len(parts) if begin else None, want_weights=attention,
         )  # fmt: skip
         results = iter([self._result(part.text, part.tokens, each) for part, each in zip(parts, found, strict=True)])
@@ -160,11 +160,6 @@ class Pipeline:
 
     def _result(self, text: str, tokens: list[int], found: list[Hypothesis]) -> Result:
         return result_of(text, tokens, found, self.tokenizer("source"), self.tokenizer("target"))
-
-
-def spelled(words: Sequence[str]) -> list[str]:
-    """Each word as it stands at the beginning of a text, and behind a space: tokens tell the two apart."""
-    return [spelling for word in words for spelling in (word, f" {word}")]
 
 
 def _settings(settings: SearchSettings | None, fields: Mapping[str, Any]) -> SearchSettings:
