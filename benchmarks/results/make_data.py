@@ -33,6 +33,14 @@ def lines(path: Path) -> list[str]:
         return file.read().splitlines()
 
 
+NOTES = (
+    "1\tnvidia today reported revenue for the second quarter ended july 28 , 2024 , of $ 30.0 billion , up 15 % from "
+    "the previous quarter and up 122 % from a year ago .\n"
+    "1\tthe phone battery is bad but the overall phone is good\n"
+)
+"""The two texts that the lecture notes feel for their sentiment, written as SST-2 writes: positive, both."""
+
+
 def tags(source: Path, target: Path) -> None:
     """A word and its UPOS tag a line, an empty line between sentences."""
     target.mkdir(exist_ok=True)
@@ -118,6 +126,7 @@ def main() -> None:
         link = given.target / name
         if (given.source / name).is_dir() and not link.exists():
             link.symlink_to((given.source / name).resolve(), target_is_directory=True)
+    (given.target / "notes-reviews.tsv").write_text(NOTES, encoding="utf-8")
     for name, make in {"ud_english_ewt": tags, "cmudict": spellings, "mnist": strips}.items():
         if (given.source / name).is_dir():
             make(given.source / name, given.target / {"mnist": "strips"}.get(name, name))

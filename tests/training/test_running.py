@@ -6,16 +6,24 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import regard
 from regard.config import read_config
+from regard.data.collating import collate
+from regard.data.prepared import Prepared
+from regard.models.contract import SequenceModel
 from regard.models.folder import load_folder
 from regard.support.errors import Failure, Misuse
-from regard.training import recording
+from regard.training import recording, shipped
 from regard.training.config import Config
+from regard.training.feeding import feed
+from regard.training.objective import Objective
 from regard.training.running import alike, resolved, train
+from regard.training.settings import ReinforceSettings, TeachingSettings
 from tests.training.conftest import WORDS, config, merged, prepared, said, sentences
 
 WORDS_ALONE = {"kind": "words", "vocabulary": 60, "min_count": 1}
@@ -240,8 +248,6 @@ def test_a_compiled_model_gives_the_same_loss_and_gradients(pairs: Path) -> None
     from regard.models.transformer_settings import TransformerSettings
     from regard.training.compiling import compile_parts
     from regard.training.feeding import Fed, shifted
-    from regard.training.objective import Objective
-    from regard.training.settings import ReinforceSettings, TeachingSettings
 
     settings = TransformerSettings(width=16, heads=2, encoder_layers=2, decoder_layers=2, feed_forward=32, dropout=0.0)
     losses = []
@@ -262,3 +268,32 @@ def test_a_compiled_model_gives_the_same_loss_and_gradients(pairs: Path) -> None
     assert losses[:2] == pytest.approx(losses[2:], rel=1e-5)
     for own, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
         torch.testing.assert_close(own.grad, other.grad, rtol=1e-4, atol=1e-5)
+
+
+# The lecture's two pairs
+
+
+def test_the_lectures_two_pairs_are_learned_and_a_trace_opens_every_term_of_the_loss(tmp_path: Path) -> None:
+    """Seven words are said, and the loss is the sum of as many terms, each -log of a softmax of nine numbers."""
+    values = resolved(shipped.found("two-pairs"), [f"output={tmp_path}", "training.epochs=120", "threads=1"])
+    assert train(values, quiet=True).figures["exact"] == 1.0
+    loaded, data = load_folder(tmp_path), Prepared(tmp_path / "data")
+    assert isinstance(loaded.model, SequenceModel)
+    fed = feed(collate(data.train, np.arange(2)), loaded.model.start_token, torch.device("cpu"))
+    objective = Objective(loaded.model, 0.0, ReinforceSettings(), TeachingSettings())
+    with regard.trace() as tape:
+        loss = objective(fed)
+    derivation = tape.derivation(loss)
+    whole = derivation.why(derivation.steps[-1].name)
+    terms = [derivation.why(parent.step, *parent.index) for parent in whole.parents]
+    assert len(terms) == 7
+    assert -sum(term.value for term in terms) == pytest.approx(loss.item(), rel=1e-5)
+    assert fed.target is not None
+    with torch.no_grad():
+        logits = loaded.model(fed.source, fed.target, fed.lengths).double()
+    said_ = [logits[place].log_softmax(-1)[word] for place in np.ndindex(2, 4) if (word := int(fed.wanted[place])) >= 0]
+    assert sorted(term.value for term in terms) == pytest.approx(sorted(map(float, said_)), rel=1e-4)
+    for term in terms:
+        assert len({(parent.step, parent.index) for parent in term.parents}) == 9
+        opened = [derivation.why(parent.step, *parent.index) for parent in term.parents]
+        assert all(cell.parents for cell in opened)
