@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.pipeline.results import grouped
 from regard.serving.errors import Refused
 from regard.serving.settings import ServerSettings
 
@@ -133,8 +134,10 @@ def record(told: "Explanation", name: str) -> dict[str, Any]:
         for layer in range(1, attention.layers + 1):
             views += [(layer, None), *((layer, head) for head in range(1, attention.heads + 1))]
         _, rows, columns = attention.of_words()
+        groups = grouped(attention.output, attention.output_pieces)[1]
         held["alignment"] = {
             "source": list(columns), "target": list(rows), "layers": attention.layers, "heads": attention.heads,
+            "steps": [[place + 1 for place in group] for group in groups],
             "weights": [
                 {"layer": layer, "head": head, "rows": _rounded(attention.of_words(layer, head)[0])}
                 for layer, head in views

@@ -1,0 +1,210 @@
+// The tab that translates: as one types, with alternatives; under it where words looked, and how each came about.
+class Translate {
+  constructor(settings, languages, changed) {
+    this.settings = settings;
+    this.languages = languages;
+    this.changed = changed;
+    this.alignment = new Alignment((word) => this.open(word));
+    this.translating = latest((signal) => this.translate(signal), 250);
+    this.explaining = latest((signal) => this.explain(signal), 350);
+    this.opening = latest((signal) => this.derive(signal), 0);
+    this.fill();
+    const text = $("text");
+    text.maxLength = settings.charLimit;
+    text.addEventListener("input", () => this.typed());
+    for (const name of ["source", "target"]) $(name).addEventListener("change", () => this.picked(name));
+    $("swap").addEventListener("click", () => this.swap());
+    $("clear").addEventListener("click", () => { text.value = ""; text.focus(); this.typed(); });
+    $("copy").addEventListener("click", () => this.copy());
+    $("why-close").addEventListener("click", () => this.close());
+    $("why").addEventListener("keydown", (event) => { if (event.key === "Escape") this.close(); });
+  }
+
+  fill() {
+    const several = this.languages.length > 1;
+    const option = (code, name) => made("option", { value: code }, name);
+    $("source").replaceChildren(
+      ...(several ? [option("auto", "Detect language")] : []), ...this.languages.map((each) => option(each.code, each.name)));
+    $("swap").hidden = !several;
+    this.targets();
+  }
+
+  // Into which languages the chosen one goes; one that stays possible stays chosen.
+  targets() {
+    const source = $("source").value;
+    const names = new Map(this.languages.map((each) => [each.code, each.name]));
+    const own = this.languages.find((each) => each.code === source);
+    const codes = [...new Set(own ? own.targets : this.languages.flatMap((each) => each.targets))];
+    const before = $("target").value;
+    const name = (code) => names.get(code) ?? new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
+    $("target").replaceChildren(...codes.map((code) => made("option", { value: code }, name(code))));
+    if (codes.includes(before)) $("target").value = before;
+    else if (codes.includes(this.settings.language.target.code)) $("target").value = this.settings.language.target.code;
+  }
+
+  restore(held) {
+    if ([...$("source").options].some((each) => each.value === held.get("from"))) $("source").value = held.get("from");
+    this.targets();
+    if ([...$("target").options].some((each) => each.value === held.get("to"))) $("target").value = held.get("to");
+    $("text").value = (held.get("q") ?? "").slice(0, this.settings.charLimit);
+    this.counted();
+    if ($("text").value.trim()) this.translating.now();
+  }
+
+  state() {
+    return { q: $("text").value, from: $("source").value, to: $("target").value };
+  }
+
+  typed() {
+    this.counted();
+    this.changed();
+    this.close(false);
+    tell($("trouble"), "");
+    this.explaining.stop();
+    if (!$("text").value.trim()) {
+      this.translating.stop();
+      this.shown(null);
+      return;
+    }
+    $("result").classList.add("stale");
+    this.translating.soon();
+  }
+
+  picked(name) {
+    if (name === "source") this.targets();
+    this.typed();
+  }
+
+  swap() {
+    const [from, to, said] = [this.detected ?? $("source").value, $("target").value, $("result").textContent];
+    if (from === "auto" || !this.languages.some((each) => each.code === to)) return;
+    $("source").value = to;
+    this.targets();
+    $("target").value = from;
+    if (said) $("text").value = said;
+    this.typed();
+  }
+
+  counted() {
+    const size = $("text").value.length;
+    const left = this.settings.charLimit - size;
+    $("count").textContent = size && left < 500 ? `${size.toLocaleString()} of ${this.settings.charLimit.toLocaleString()}` : "";
+    $("clear").hidden = !size;
+  }
+
+  async translate(signal) {
+    const q = $("text").value;
+    $("busy").textContent = "translating…";
+    try {
+      const alternatives = Math.min(2, this.settings.alternatives);
+      const told = await asked("translate", { q, source: $("source").value, target: $("target").value, alternatives }, signal);
+      this.shown(told);
+      this.explaining.soon();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      $("result").classList.remove("stale");
+      tell($("trouble"), error.message, () => { tell($("trouble"), ""); this.translating.now(); });
+      if (error.status === 503) setTimeout(() => this.translating.now(), 1000 * (error.again || 1));
+    } finally {
+      if (!signal.aborted) $("busy").textContent = "";
+    }
+  }
+
+  shown(told) {
+    $("result").classList.remove("stale");
+    $("result").textContent = told?.translatedText ?? "";
+    $("result").lang = $("target").value;
+    $("copy").hidden = !told;
+    const others = told?.alternatives ?? [];
+    $("others").hidden = !others.length;
+    $("others").querySelector("ul").replaceChildren(...others.map((each) => made("li", { dir: "auto" }, each)));
+    this.detected = told?.detectedLanguage?.language;
+    const found = this.languages.find((each) => each.code === this.detected);
+    $("detected").textContent = found ? `${found.name}, ${Math.round(told.detectedLanguage.confidence)}% sure` : "";
+    if (!told) this.alignment.show(null);
+    this.told = null;
+  }
+
+  // Where the words looked: for one sentence at a time, in one step, and where the model can be asked.
+  async explain(signal) {
+    const q = $("text").value.trim();
+    if (!this.settings.explanations || q.length > this.settings.explainedCharacters || q.includes("\n")) {
+      this.alignment.show(null);
+      return;
+    }
+    try {
+      const source = this.detected ?? $("source").value;
+      this.told = await asked("explain", { q, source, target: $("target").value }, signal);
+      this.alignment.show(this.told.alignment ?? null);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      this.alignment.show(null);
+    }
+  }
+
+  open(word) {
+    const steps = this.told.alignment.steps[word];
+    this.word = { word, steps, step: steps[0] };
+    $("why").hidden = false;
+    $("why-title").textContent = `How “${this.told.alignment.target[word].trim()}” came about`;
+    $("candidates").replaceChildren(...steps.map((step) => this.candidates(step)));
+    this.opening.now();
+    $("why").focus({ preventScroll: true });
+    $("why").scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  }
+
+  candidates(number) {
+    const step = this.told.steps[number - 1];
+    const widest = Math.max(...step.candidates.map((each) => each.probability));
+    const row = ({ token, probability }) => made(
+      "tr", { class: token === step.token ? "chosen" : "" },
+      made("th", { scope: "row", dir: "auto" }, token.replace(/^ /, "␣") || "(end)"),
+      made("td", {}, made("span", { class: "share-bar" }, bar(probability / widest), percent(probability))),
+    );
+    const said = step.rank === 1 ? "the likeliest of all" : `number ${step.rank} by likelihood`;
+    return made(
+      "table", {},
+      made("caption", {}, `Step ${number}: “${step.token.trim() || "(end)"}” with ${percent(step.probability)}, ${said}. What else was likely:`),
+      made("tbody", {}, ...step.candidates.map(row)),
+    );
+  }
+
+  async derive(signal) {
+    const { step } = this.word;
+    const place = `explain/${encodeURIComponent(this.told.id)}/${step}`;
+    $("derivation").replaceChildren(made("p", { class: "soft", role: "status" }, "working it out…"));
+    try {
+      const record = await asked(place, undefined, signal);
+      mountDerivation($("derivation"), record, {
+        title: "", cells: ({ name, cells }) => asked(`${place}/cells`, { name, cells }),
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      $("derivation").replaceChildren(made("p", { role: "alert" }, error.message));
+    }
+  }
+
+  close(back = true) {
+    if ($("why").hidden) return;
+    $("why").hidden = true;
+    $("derivation").replaceChildren();
+    this.opening.stop();
+    if (back && this.word) this.alignment.targets?.[this.word.word]?.focus();
+  }
+
+  async copy() {
+    try {
+      await navigator.clipboard.writeText($("result").textContent);
+      $("copy").textContent = "Copied";
+      setTimeout(() => { $("copy").textContent = "Copy"; }, 1500);
+    } catch {
+      getSelection().selectAllChildren($("result"));
+    }
+  }
+}
+
+function bar(share) {
+  const found = made("i");
+  found.style.width = `${(70 * share).toFixed(1)}%`;
+  return found;
+}
