@@ -275,6 +275,7 @@ class Run:
         told: Any = None
         if self.processes.first:
             search = self.config.decoding.changed(beam=self.config.evaluation.beam, nbest=1, groups=1)
+            self.teller.doing = f"step {self.counters.step:,}: scoring the development set"
             with self.averaging.in_place():
                 found = self.evaluator(self.model, search)
                 told = found, self._kept(found.rank(self.config.decides))
@@ -303,6 +304,7 @@ class Run:
         if self.recorder is not None:
             timed = {"epoch": round(self.stream.epochs, 4), "seconds": round(self.counters.seconds, 3)}
             self.recorder("dev", self.counters.step, timed | found.figures)
+        self.teller.doing = ""
         self._tell_evaluation(found, better)
 
     def _tell_evaluation(self, found: Found, better: bool) -> None:

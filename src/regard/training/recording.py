@@ -21,7 +21,7 @@ class Recorder:
         folder.mkdir(parents=True, exist_ok=True)
         kept = [line for line in read(self.path) if line["step"] <= step] if step else []
         write_text(self.path, "".join(_line(each) for each in kept))
-        self.writer = board(folder) if tensorboard else None
+        self.writer = writer_class()(str(folder)) if tensorboard else None
 
     def __call__(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
         with self.path.open("a", encoding="utf-8") as file:
@@ -56,8 +56,8 @@ def read(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def board(folder: Path) -> Any:
-    """TensorBoard's writer, which must be installed."""
+def writer_class() -> Any:
+    """TensorBoard's, which must be installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -65,7 +65,7 @@ def board(folder: Path) -> Any:
             "training.tensorboard: TensorBoard is not installed; pip install tensorboard, or leave it out "
             "(metrics.jsonl has every figure)"
         ) from None
-    return SummaryWriter(str(folder))
+    return SummaryWriter
 
 
 def picture(metrics: list[dict[str, Any]], path: Path, best: str) -> None:

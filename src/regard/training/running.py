@@ -26,7 +26,7 @@ from regard.support.atomic import write_text
 from regard.support.errors import Misuse
 from regard.support.progress import duration
 from regard.text.settings import TokenizerSettings
-from regard.training import checkpoint, compiling, fine_tuning, optimizers
+from regard.training import beforehand, checkpoint, compiling, fine_tuning, optimizers
 from regard.training.averaging import Averaging
 from regard.training.config import SEQUENCES, Config
 from regard.training.corpus import Corpus, groups_of, opened
@@ -104,7 +104,7 @@ def _threads() -> int:
 
 def _trained(config: Config, team: Processes, teller: Teller, *, fresh: bool, anyway: bool) -> Result:
     begun = time.monotonic()
-    fine_tuning.checked(config)
+    beforehand.check(config)
     saved = _found_checkpoint(config, fresh=fresh, anyway=anyway)
     team.wait()
     if fresh and team.first:
