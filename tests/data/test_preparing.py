@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from regard.config import settings_from
-from regard.data import pieces, steps
+from regard.data import gathering, pieces, steps
 from regard.data.batches import Batches, BatchSettings
 from regard.data.prepared import Prepared
 from regard.data.preparing import prepare
@@ -205,12 +205,12 @@ def test_words_tags_and_spellings(tmp_path: Path) -> None:
     assert prepared.texts("dev") == [{"source": ["The", "far"], "tags": ["DET", "X"]}]
     assert prepared.dev is not None
     assert prepared.dev.tokens("source", 0).tolist()[1:] == [1, 3]
-    batch = next(iter(Batches(prepared.train, BatchSettings(examples=2), shuffle=False)))
+    batch = next(iter(Batches(prepared.train, shuffle=False)))
     assert batch.source is not None
     assert batch.tags is not None
-    assert batch.source.shape == (2, 3, 6)
+    assert batch.source.shape == (len(prepared.train), 3, 6)
     spelled = {tuple(each - 1 for each in row if each) for row in batch.source[:, :, 1:].flatten(0, 1).tolist()}
-    assert {bytes(each) for each in spelled} <= {b"The", b"cat", b"A", b"far-o", b""}
+    assert {bytes(each) for each in spelled} == {b"The", b"cat", b"A", b"far-o", b""}
     assert batch.source[:, -1, 1:].sum() == 0
     assert [prepared.names[tag] for tag in batch.tags[0]] in (["DET", "NOUN"], ["DET", "ADJ"])
 
@@ -473,7 +473,7 @@ def _until(moment: int, monkeypatch: pytest.MonkeyPatch, work: Any) -> bool:
             nonlocal count
             count += 1
             if count >= moment:
-                raise Killed
+                raise Killed("here")
             return real(*arguments, **options)
 
         return called
@@ -526,10 +526,24 @@ print("fresh", prepare(settings, sys.argv[1], processes=1, quiet=True).fresh)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+def test_sources_that_were_read_whole_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = two_sources(tmp_path)
+
+    def killed(*_: Any) -> None:
+        raise Killed("here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "shard_all", killed)
+        with pytest.raises(Killed, match="here"):
+            prepare(chosen, tmp_path / "out", quiet=True)
+    monkeypatch.setattr(gathering, "reading", killed)
+    monkeypatch.setattr(Tokenizer, "train", killed)
+    assert prepare(chosen, tmp_path / "out", quiet=True).fresh
+
+
 def test_a_process_that_ends_badly_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "EXAMPLES", 20)
     monkeypatch.setattr(steps, "ALONE", 0)
-    monkeypatch.setenv("PYTHONOPTIMIZE", "x")
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(Failure, match="a process that writes shards ended: it was killed"):
         prepare(two_sources(tmp_path), tmp_path / "out", processes=2, quiet=True)

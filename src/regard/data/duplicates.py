@@ -48,7 +48,7 @@ def _deal(chunk: Hashes, start: int, files: Sequence[IO[bytes]]) -> None:
 def _behind_the_first(file: IO[Any]) -> NDArray[np.int64]:
     file.seek(0)
     table = np.frombuffer(file.read(), np.uint64).reshape(-1, 3)
-    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    table = table[np.lexsort((table[:, 1], table[:, 0]))]  # equal ones stay in the order of their rows
     same = (table[1:, :2] == table[:-1, :2]).all(axis=1)
     rows: NDArray[np.int64] = table[1:, 2][same].astype(np.int64)
     return rows
