@@ -54,8 +54,8 @@ def test_the_command_shows_steps_a_map_a_page_and_a_picture(folder: Path, tmp_pa
     page, picture = tmp_path / "d.html", tmp_path / "a.png"
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main([
-            "explain", str(folder), "two six.", "--to", "es", "--html", str(page), "--picture", str(picture), "--step", "2",
-            "--threads", "1",
+            "explain", str(folder), "two six.", "--to", "es", "--html", str(page), "--picture", str(picture), "--step",
+            "2", "--threads", "1",
         ])  # fmt: skip
     out = capsys.readouterr().out
     assert "two six.\ndos seis.\n" in out
