@@ -181,6 +181,9 @@ BLIND: dict[str, Kind] = {
     "fixed": Kind(FixedSettings(
         encoder=RecurrentEncoderSettings(width=5, input=WordSettings(width=7)), source_places=9, target_places=8,
     )),
+    "fixed, bare input": Kind(FixedSettings(
+        encoder=RecurrentEncoderSettings(layers=0, input=WordSettings(width=7)), source_places=9, target_places=8,
+    )),
 }  # fmt: skip
 """Sequence models that know the source by one vector a place or altogether."""
 

@@ -91,6 +91,31 @@ def test_an_lstm_hands_on_h_and_c_of_every_layer() -> None:
         assert all(torch.equal(*pair) for pair in zip(mine, theirs, strict=True))
 
 
+@pytest.mark.parametrize(("encoder_layers", "beside"), [(2, [0, 1]), (1, [0, 0]), (3, [1, 2])])
+@torch.no_grad()
+def test_a_dense_bridge_leads_from_the_top_layers_to_the_top_layers(encoder_layers: int, beside: list[int]) -> None:
+    model = made(rnn(layers=2, encoder_layers=encoder_layers, bridge="dense"))
+    _, last = model.encoder.read(SOURCE)
+    first = model.encode(SOURCE).first
+    assert first is not None
+    for layer, from_layer in enumerate(beside):
+        h, c = (torch.cat([last[2 * from_layer][part], last[2 * from_layer + 1][part]], -1) for part in (0, 1))
+        for_h, for_c = model.bridge.dense[2 * layer], model.bridge.dense[2 * layer + 1]
+        torch.testing.assert_close(first[layer][0], torch.tanh(h @ for_h.weight.T + for_h.bias))
+        torch.testing.assert_close(first[layer][1], c @ for_c.weight.T + for_c.bias)
+
+
+@torch.no_grad()
+def test_two_directions_that_are_added_are_handed_on_added() -> None:
+    model = made(rnn(join="sum"))
+    encoded, ((forwards, c), (backwards, d)) = model.encoder.read(SOURCE)
+    first = model.encode(SOURCE).first
+    assert first is not None
+    torch.testing.assert_close(first[0][0], forwards + backwards)
+    torch.testing.assert_close(first[0][1], c + d)
+    assert encoded.states.shape[-1] == 6
+
+
 @torch.no_grad()
 def test_a_source_read_backwards_is_the_turned_source_read_forwards() -> None:
     model = made(rnn(attention=None, bidirectional=False, reversed=True))
