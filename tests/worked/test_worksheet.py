@@ -19,7 +19,7 @@ TEXT = """\
 title: "Half & <half> of 50% # of it"
 about: One_line *about* it
 given:
-  X: {how: [0.10, −2], are_you: [3e-5, 1]}
+  X: {how: [0.10, −2], "a_<b": [3e-5, 1]}
   k: 7
 steps:
   Q: X @ X.T
@@ -66,7 +66,7 @@ def test_the_html_has_an_empty_field_for_every_cell_that_is_to_be_worked(half: S
     assert labels[:2] == ["Q row 1 column 1", "Q row 1 column 2"]
     assert "T[1] row 2 column 1" in labels
     assert seen.open == []
-    assert "are_you" in seen.text
+    assert "a_<b" in seen.text
     assert "Half & <half> of 50% # of it" in seen.text
 
 
