@@ -9,7 +9,7 @@ import torch
 
 from regard.tracing.derivation import Derivation
 from regard.tracing.forms import cell as operand
-from regard.tracing.forms import divided, function, minus, negative, number, plus, power, times
+from regard.tracing.forms import choose, divided, function, minus, negative, number, plus, power, times
 from regard.tracing.render.equation import Writer
 from tests.tracing.render.samples import Builder, attention, every_form
 
@@ -99,6 +99,18 @@ def test_a_masked_score_and_its_weight_are_exact() -> None:
     assert derivation.why("M", 0, 1).text == "-∞ = " + derivation.why("M", 0, 1).text.split(" = ")[1]
     assert derivation.why("A", 0, 1).text.startswith("0 = e^(-∞) / (")
     assert derivation.why("A", 0, 0).text.startswith("1 = e^")
+
+
+def test_a_number_that_is_handed_on_equals_itself_however_it_is_rounded() -> None:
+    derivation = attention(3, 3)
+    assert derivation.why("M", 1, 0).text == "-0.2280 = -0.2280 if True else -∞"
+    to = Builder()
+    x, keep = to.add("x", torch.tensor([1 / 3, 2 / 3])), to.add("keep", torch.tensor([True, False]))
+    to.cellwise("y", torch.tensor([1 / 3, 0.5]), choose(b, a, number(0.5)), [x, keep])
+    assert [to.derivation().why("y", k).text for k in (0, 1)] == [
+        "0.3333 = 0.3333 if True else 0.5",
+        "0.5 = 0.6667 if False else 0.5",
+    ]
 
 
 def test_what_no_arithmetic_made_is_said_in_words() -> None:

@@ -12,10 +12,11 @@ import torch
 
 import regard
 from regard.tracing.derivation import Derivation
+from regard.tracing.forms import cell as operand
 from regard.tracing.render.html import html
 from regard.tracing.step import Step
 from tests.browser import Watched, opened
-from tests.tracing.render.samples import attention, every_form, heads, shapes
+from tests.tracing.render.samples import Builder, attention, every_form, heads, shapes
 
 
 def shown(browser: Any, folder: Path, derivation: Derivation, at: str = "", **options: Any) -> Watched:
@@ -377,6 +378,19 @@ def test_tokens_and_names_are_text_and_never_markup(browser: Any, tmp_path: Path
     names = seen(watched.page, derivation["A"]).locator("th").all_inner_texts()
     assert names[1:] == ["∅", "␣x", "<b>", bad, "'", "⏎"]
     assert not watched.complaints
+
+
+def test_names_of_steps_are_text_and_never_markup(browser: Any, tmp_path: Path) -> None:
+    bad, to = "x<img src=x onerror=window.hurt=1>", Builder()
+    given = to.add(bad, torch.tensor([0.5, 1.0]), axes=((bad, bad),))
+    to.cellwise(f"{bad}.y", torch.tensor([0.5, 1.0]), operand(0), [given], formula=f"{bad} {bad}_{{{bad}}}", module=bad)
+    to.add("last", torch.ones(2), "opaque", operation=bad, inputs=(bad,), sources=(0,))
+    watched = shown(browser, tmp_path, to.derivation())
+    for position in (2, 1, 0):
+        watched.page.click(f'td[data-cell="{position}:1"]')
+    watched.page.wait_for_timeout(100)
+    assert watched.page.evaluate("window.hurt") is None
+    assert watched.page.locator("img").count() == 0
 
 
 SERVED = """

@@ -1,12 +1,14 @@
 """In the terminal: fits the width, has its colours only where they are seen, leaves nothing out without saying so."""
 
+import math
 import re
 
 import pytest
+import torch
 from rich.cells import cell_len
 
 from regard.tracing.derivation import Derivation
-from tests.tracing.render.samples import attention, heads, shapes
+from tests.tracing.render.samples import Builder, attention, heads, shapes
 
 WIDE = (*"ab", *["日本語の長い言葉です"] * 3)
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -59,6 +61,12 @@ def test_weights_have_a_ground_to_be_read_on_and_blocked_cells_none() -> None:
     assert re.search(r"\x1b\[38;(2;0;0;0;48;2;254;232;56|5;16;48;5;221)m +1 \x1b", text)  # black on the end of cividis
     assert re.search(r"\x1b\[2m +×", text)
     assert re.search(r"48;(2|5);[\d;]+m *-", attention().text(color=True, only="E", width=80))
+
+
+def test_a_weight_of_nothing_is_blocked_only_where_its_score_is() -> None:
+    to = Builder()
+    to.softmax("A", to.add("E", torch.tensor([[0.0, -500.0, -math.inf]])))
+    assert to.derivation().text(only="A").splitlines()[2].split() == ["0", "1", "0", "×"]
 
 
 def test_digits_are_as_asked() -> None:
