@@ -184,6 +184,14 @@ def test_numbers_from_which_nothing_follows_do_not_stop_the_marking() -> None:
     assert [step.verdict for step in marks.steps] == ["wrong", "wrong"]
 
 
+def test_what_nothing_follows_from_leaves_the_rest_of_a_step_to_follow() -> None:
+    # There is no row 7; what v is wrong by is still carried on.
+    steps = {"w": "argmax(p)", "v": "x * 2", "e": "embed(T, w)", "r": "sum(e) + v"}
+    given = {"p": "[0.2, 0.8]", "T": "[[1, 2], [3, 4]]", "x": "5"}
+    marks = mark(asked(steps, given, {"w": "7", "v": "11", "r": "18"}))
+    assert [step.verdict for step in marks.steps] == ["wrong", "wrong", "unclaimed", "follows"]
+
+
 def test_a_problem_that_cannot_be_worked_is_refused_before_it_is_marked() -> None:
     with pytest.raises(Misuse, match="step y"):
         mark(asked({"y": "log(x)"}, {"x": "0"}, {"y": "1"}))

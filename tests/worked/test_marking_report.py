@@ -100,6 +100,11 @@ def test_the_equation_is_of_the_claimants_own_numbers() -> None:
     assert "you wrote 41; from your own numbers it is 40, in truth 30" in told(marks)
 
 
+def test_the_equation_is_the_arithmetic_and_not_where_the_number_was_passed_on_from() -> None:
+    assert mark(read_problem("bag-of-words"))["counts"].missed == "2 = 1 + 0 + 1"
+    assert mark(read_problem("positional-encoding"))["PE_1"].missed == "0.8415 ≈ sin(1)"
+
+
 @pytest.mark.parametrize(("name", "status"), [("masked-self-attention", 0), ("self-attention", 1)])
 def test_the_exit_status_says_whether_something_is_wrong(
     name: str, status: int, capsys: pytest.CaptureFixture[str]

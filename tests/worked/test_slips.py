@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 import torch
@@ -109,6 +110,11 @@ def test_a_number_that_is_simply_another_is_no_misread_digit(claim: str) -> None
     assert (marked.verdict, marked.slip) == ("wrong", None)
 
 
+def test_a_slip_in_the_formula_is_named_before_a_digit_misread() -> None:
+    # 2 for 1 may be a digit; it is what comes out without the root of 4, too.
+    assert (mark(asked({"e": "scale(s, 4)"}, {"s": "2"}, {"e": "2"}))["e"].slip or "").startswith("no scaling")
+
+
 def test_two_cells_swapped_are_named() -> None:
     problem = answered_truly(problem_from(SMALL), 3)
     first, second = problem.claimed["E"].cells[0][0], problem.claimed["E"].cells[1][1]
@@ -172,3 +178,19 @@ def test_residuals_are_what_a_layer_adds_to_its_input_and_nothing_else() -> None
     for left_out in ("X", "P"):
         claim = {"Y": as_claimed(written_out(problem.given[left_out].value, 1))}
         assert mark(type(problem)(**{**vars(problem), "claimed": claim}))["Y"].slip is None
+
+
+def test_work_goes_on_from_the_unrounded_value_of_a_slip() -> None:
+    # Unscaled scores written as whole numbers, their softmax taken before that: far from the softmax of those numbers.
+    text = UNMASKED.replace("[[1, 2], [3, 4]]", "[[0.31, 0.47], [0.22, 0.68]]").replace(
+        "[[2, 1], [1, 0]]", "[[7, 1], [1, 6]]"
+    )
+    values = solve(problem_from(text)).values
+    unscaled = values["Q"] @ values["K"].T
+    weights = unscaled.softmax(-1)
+    assert float((weights - unscaled.round().softmax(-1)).abs().max()) > 0.04
+    problem = answered_truly(problem_from(text), 3, E=unscaled, A=weights)
+    rounded = as_claimed(written_out(unscaled, 0))
+    marks = mark(replace(problem, claimed={**problem.claimed, "E": rounded}))
+    assert (marks["E"].slip or "").startswith("no scaling")
+    assert [step.verdict for step in marks.steps][3:] == ["wrong", "follows", "follows"]

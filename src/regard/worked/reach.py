@@ -164,13 +164,7 @@ class Reach:
                     ends[0].where(~right, torch.fmin(ends[0], lowest)),
                     ends[1].where(~right, torch.fmax(ends[1], highest)),
                 )
-            low, high = ends[0].where(free, written), ends[1].where(free, written)
-            if view == "own" and name in known.slipped:
-                instead, gives = known.slipped[name]
-                self.values(instead, view)
-                least, most = (each.reshape(written.shape) for each in self._hulls[self._number(instead), view])
-                low, high = torch.fmin(low, least).where(gives, low), torch.fmax(high, most).where(gives, high)
-            self._extremes[key] = low, high
+            self._extremes[key] = ends[0].where(free, written), ends[1].where(free, written)
         return self._extremes[key]
 
     def _widened(self, interval: Interval, recipe: Recipe, cell: int, view: View) -> Interval:
