@@ -113,6 +113,29 @@ def test_case_white_space_and_composed_accents_make_no_other_sentence() -> None:
     assert dev_rows([("Thanks", "Danke"), ("thanks ", "Merci")], 1, 0).tolist() == []
 
 
+def test_kinds_are_drawn_in_equal_shares_but_no_more_than_a_tenth_of_any() -> None:
+    with SideHashes() as hashes:
+        for n in range(2110):
+            hashes.add((f"a{n}", f"b{n}"))
+        kinds = [[range(1000), range(1110, 2110)], [range(1000, 1100)], *([range(n, n + 1)] for n in range(1100, 1110))]
+        test, dev = hashes.held_out_rows([60, 90], 0, kinds)
+    for rows, size, small in ((test, 60, 10), (dev, 90, 10)):
+        assert len(rows) == size
+        assert sum(1000 <= row < 1100 for row in rows) == small
+        assert not any(1100 <= row < 1110 for row in rows)
+        assert sum(row >= 1110 for row in rows) > 15
+    assert set(test.tolist()).isdisjoint(dev.tolist())
+
+
+def test_equal_sides_in_other_columns_hang_together_only_across() -> None:
+    examples = [("a", "b"), ("c", "a")]
+    for across, sizes in [(True, {0}), (False, {1})]:
+        with SideHashes(across=across) as hashes:
+            for sides in examples:
+                hashes.add(sides)
+            assert {len(hashes.dev_rows(1, seed)) for seed in range(5)} == sizes
+
+
 def test_examples_of_other_sides_are_refused() -> None:
     with SideHashes() as hashes:
         hashes.add(("a", "b"))

@@ -126,8 +126,9 @@ class DataSettings(Settings):
     """Where the prepared data go; without it, `data` inside the output."""
 
     dev_size: int = Field(default=1000, ge=0)
-    """About how many training examples become dev where none is given (at most a tenth of them), taken by groups
-    of examples that share a side with one another, so that nothing leaks; 0 takes none."""
+    """About how many training examples become dev where none is given (at most a tenth of them, and of each pair of
+    languages; a pair that is read both ways counts once), taken by groups of examples that share a side with one
+    another, so that nothing leaks; 0 takes none."""
 
     test_size: int = Field(default=0, ge=0)
     """The same for a test, where none is given."""

@@ -13,6 +13,8 @@ the sides' hashes). A group too large for dev is given up when that shows, so th
 import tempfile
 import unicodedata
 from array import array
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -97,7 +99,8 @@ class SideHashes:
     ) -> list[NDArray[np.int64]]:
         """For each size the numbers of about as many examples; no two of these sets share a side either.
 
-        `kinds`: the numbers of the examples of each kind, such as a pair of languages, which are drawn in turn.
+        `kinds`: the numbers of the examples of each kind, such as a pair of languages, which are drawn in turn; of
+        none comes more than a tenth into a set.
         """
         if min(sizes) < 0:
             raise ValueError(f"size: expected 0 or more; got {min(sizes)}")
@@ -106,7 +109,7 @@ class SideHashes:
         drawn = _drawn(kinds or [[range(self._count)]], 2 * sum(sizes) + 100, np.random.default_rng(seed))
         groups = _Groups(most=max(1, min(max(sizes), max(max(sizes) // 20, 20))), across=self._across)
         self._grow(groups, np.sort(drawn))
-        return _chosen(groups, drawn, sizes)
+        return _chosen(groups, drawn, sizes, _Kinds(kinds) if kinds else None)
 
     def _flush(self) -> None:
         self._buffer.tofile(self._file)
@@ -218,27 +221,55 @@ class _Groups:
 
 
 def _drawn(kinds: Sequence[Sequence[range]], size: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """At most `size` numbers, each once: one of each kind in turn, as long as there are some."""
-    share = -(-size // len(kinds))
+    """At most `size` numbers, each once: one of each kind in turn, as long as there are some.
+
+    Of several kinds none gives more than may come into two sets of a tenth each, and as many again.
+    """
     each = []
     for spans in kinds:
         counts = np.array([len(span) for span in spans])
-        places = random.choice(int(counts.sum()), min(share, int(counts.sum())), replace=False)
+        total = int(counts.sum())
+        most = min(size, total) if len(kinds) == 1 else min(size, total // 10 * 4 + 20, total)
+        places = random.choice(total, most, replace=False)
         span = np.searchsorted(np.cumsum(counts), places, side="right")
         firsts = np.array([span.start for span in spans]) - np.concatenate([[0], np.cumsum(counts)[:-1]])
         each.append(places + firsts[span])
     turns = np.concatenate([np.arange(len(rows)) for rows in each])
-    return np.concatenate(each)[np.argsort(turns, kind="stable")].astype(np.int64)
+    return np.concatenate(each)[np.argsort(turns, kind="stable")][:size].astype(np.int64)
 
 
-def _chosen(groups: _Groups, drawn: NDArray[np.int64], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+class _Kinds:
+    """Of which kind an example is, and how many of each kind a set may have."""
+
+    def __init__(self, kinds: Sequence[Sequence[range]]) -> None:
+        spans = sorted((span.start, kind) for kind, spans in enumerate(kinds) for span in spans if len(span))
+        self._starts = [start for start, _ in spans]
+        self._kinds = [kind for _, kind in spans]
+        self._most = [sum(map(len, spans)) // 10 for spans in kinds]
+
+    def add(self, to: Counter[int], rows: Iterable[int]) -> bool:
+        """Count the examples of a group to those of a set, where it may have them."""
+        more = Counter(self._kinds[bisect_right(self._starts, row) - 1] for row in rows)
+        if any(to[kind] + number > self._most[kind] for kind, number in more.items()):
+            return False
+        to.update(more)
+        return True
+
+
+def _chosen(
+    groups: _Groups, drawn: NDArray[np.int64], sizes: Sequence[int], kinds: _Kinds | None
+) -> list[NDArray[np.int64]]:
     """Whole groups in the order in which they were drawn, each for the first set that it still fits into."""
     members: dict[Node, list[int]] = {}
     for row in groups.node:
         members.setdefault(groups.root(row), []).append(row)
     chosen: list[list[int]] = [[] for _ in sizes]
+    counts: list[Counter[int]] = [Counter() for _ in sizes]
     for root in dict.fromkeys(groups.root(int(row)) for row in drawn):
         if groups.alive(root):
-            fits = (each for each, size in zip(chosen, sizes, strict=True) if len(each) + len(members[root]) <= size)
-            next(fits, []).extend(members[root])
+            for each, size, count in zip(chosen, sizes, counts, strict=True):
+                own = members[root]
+                if len(each) + len(own) <= size and (kinds is None or kinds.add(count, own)):
+                    each.extend(own)
+                    break
     return [np.array(sorted(each), np.int64) for each in chosen]
