@@ -162,7 +162,11 @@ def _is_written(config: Config, step: int) -> bool:
 def _corpus(config: Config, team: Processes, teller: Teller) -> Corpus:
     """The prepared data; prepared now where they are not."""
     if config.prepared is not None:
-        return opened(Prepared(config.prepared), config.task)
+        prepared = Prepared(config.prepared)
+        if team.first:
+            prepared.verify()
+        team.wait()
+        return opened(prepared, config.task)
     assert config.data is not None
     folder = Path(config.data.folder or Path(config.output) / "data")
     if team.first:
