@@ -14,6 +14,7 @@ from regard.pipeline.model import Pipeline, load
 from regard.serving.app import make
 from regard.serving.settings import ServerSettings
 from regard.serving.translating import Translator
+from tests.browser import browser  # noqa: F401 - a fixture
 from tests.pipeline.toy import folder_of
 
 

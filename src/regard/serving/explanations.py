@@ -116,16 +116,18 @@ def _rounded(weights: Any) -> list[list[float]]:
 
 def record(told: "Explanation", name: str) -> dict[str, Any]:
     """What `POST /explain` answers."""
+    end = told.model.sequence_model().end_token
+    numbers = [*told.said[1:], end][: len(told.steps)]
     held: dict[str, Any] = {
         "id": name,
         "translatedText": told.result.text,
         "logProbability": round(told.result.log_prob, 4),
         "steps": [
             {
-                "token": step.token, "probability": round(step.probability, 6), "rank": step.rank,
+                "token": step.token, "number": number, "probability": round(step.probability, 6), "rank": step.rank,
                 "candidates": [{"token": token, "probability": round(share, 6)} for token, share in step.candidates],
             }
-            for step in told.steps
+            for step, number in zip(told.steps, numbers, strict=True)
         ],
     }  # fmt: skip
     attention = told.result.attention

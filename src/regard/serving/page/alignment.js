@@ -9,6 +9,7 @@ class Alignment {
 
   show(alignment) {
     this.told = alignment;
+    this.now = null;
     $("looked").hidden = !alignment;
     if (!alignment) return;
     const numbers = (count) => Array.from({ length: count }, (_, k) => made("option", { value: k + 1 }, String(k + 1)));
@@ -37,7 +38,9 @@ class Alignment {
     if (layer === null) $("head").value = "";
     const head = Number($("head").value) || null;
     this.weights = this.told.weights.find((each) => each.layer === layer && each.head === head).rows;
+    const { now } = this;
     this.leave();
+    if (now) this.take(now.side, now.at);
   }
 
   take(side, at) {

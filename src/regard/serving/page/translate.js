@@ -176,7 +176,7 @@ class Translate {
     try {
       const record = await asked(place, undefined, signal);
       mountDerivation($("derivation"), record, {
-        title: "", cells: ({ name, cells }) => asked(`${place}/cells`, { name, cells }),
+        title: "", open: `p[0, ${this.told.steps[step - 1].number}]`, cells: ({ name, cells }) => asked(`${place}/cells`, { name, cells }),
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
