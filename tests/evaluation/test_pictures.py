@@ -99,10 +99,6 @@ def test_a_file_that_is_no_font_is_refused(tmp_path: Path) -> None:
 
 def test_blocks_stand_under_the_letters_of_their_words() -> None:
     lines = heat(WEIGHTS, ROWS, COLUMNS).splitlines()
-    assert (
-        lines[:6] == ["       b", "       l", "     t a", "     h c c", "     e k a", "         t"]
-        or lines[0].strip() == "b"
-    )
     assert lines[-3] == "  le ██▒▒░░"
     assert lines[-2] == "chat ··░░██"
     upright = [
