@@ -368,6 +368,32 @@ def test_a_page_of_any_width_never_scrolls_sideways(browser: Any, tmp_path: Path
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_beside_something_else_it_fits_the_room_it_has(browser: Any, tmp_path: Path) -> None:
+    derivation = attention(4, 3)
+    page = shown(browser, tmp_path, derivation, viewport={"width": 1600, "height": 900}).page
+    page.evaluate(BESIDE, derivation.to_json())
+    page.wait_for_selector("td.rg-open")
+    here, panel, steps = (
+        page.eval_on_selector(each, "each => each.getBoundingClientRect()")
+        for each in (".rg", ".rg-panel", ".rg-steps")
+    )
+    assert here["width"] == 420
+    for each in (panel, steps):
+        assert each["left"] >= here["left"]
+        assert each["right"] <= here["right"]
+    assert page.locator("main, h1").count() == 0
+
+
+BESIDE = """
+record => {
+    document.body.innerHTML = '<div style="display: flex"><p style="flex: 1">words</p><div id="here"></div></div>';
+    const here = document.getElementById('here');
+    here.style.width = '420px';
+    window.derivation = mountDerivation(here, record, {open: 'A[2, 1]'});
+}
+"""
+
+
 def test_tokens_and_names_are_text_and_never_markup(browser: Any, tmp_path: Path) -> None:
     bad = "</script><img src=x onerror=window.hurt=1>"
     derivation = attention(3, 2).with_axes({"A": ((bad, "'", "\n"), ("", " x", "<b>"))})

@@ -8,6 +8,7 @@ import torch
 from rich.cells import cell_len
 
 from regard.tracing.derivation import Derivation
+from regard.tracing.index import whole
 from tests.tracing.render.samples import Builder, attention, heads, shapes
 
 WIDE = (*"ab", *["日本語の長い言葉です"] * 3)
@@ -67,6 +68,9 @@ def test_a_weight_of_nothing_is_blocked_only_where_its_score_is() -> None:
     to = Builder()
     to.softmax("A", to.add("E", torch.tensor([[0.0, -500.0, -math.inf]])))
     assert to.derivation().text(only="A").splitlines()[2].split() == ["0", "1", "0", "×"]
+    given = to.steps[-1]
+    to.made("B", given.value, whole(given.position, given.shape), [given], known_kind="weights")
+    assert to.derivation().text(only="B").splitlines()[2].split() == ["0", "1", "0", "×"]
 
 
 def test_digits_are_as_asked() -> None:

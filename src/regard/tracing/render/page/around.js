@@ -16,7 +16,8 @@ function outlineOf(viewer, givens, steps) {
   }
   if (count > 15) parts.splice(1, 0, finder(lists));
   const box = element("details", { open: true }, ...parts);
-  if (matchMedia("(max-width: 84rem)").matches) box.removeAttribute("open");
+  const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  if (viewer.root.clientWidth < 84 * rem) box.removeAttribute("open");
   return element("nav", { class: "rg-outline", "aria-label": "Steps" }, box);
 }
 

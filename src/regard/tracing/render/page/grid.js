@@ -127,7 +127,7 @@ class Grid {
       class: `rg-${step.kind}`, onkeydown: (event) => this.key(event), onclick: (event) => this.click(event),
     });
     if (step.shape.length) {
-      const size = attention ? "queries ↓ keys →" : `${this.rows} ↓ ${this.columns} →`;
+      const size = attention ? "queries\u00a0↓ keys\u00a0→" : `${this.rows}\u00a0↓ ${this.columns}\u00a0→`;
       const head = element("tr", { role: "row", "aria-rowindex": 1 });
       if (matrix) head.append(element("th", { class: "rg-corner", scope: "col", role: "columnheader", "aria-colindex": 1 }, size));
       for (let column = this.left; column < this.left + this.width; column++) {
