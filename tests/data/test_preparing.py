@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from regard.config import settings_from
-from regard.data import gathering, pieces, steps
+from regard.data import gathering, inputs, pieces, steps
 from regard.data.batches import Batches, BatchSettings
 from regard.data.prepared import Prepared
 from regard.data.preparing import prepare
@@ -547,6 +547,18 @@ def test_a_process_that_ends_badly_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(Failure, match="a process that writes shards ended: it was killed"):
         prepare(two_sources(tmp_path), tmp_path / "out", processes=2, quiet=True)
+
+
+def test_much_that_is_read_through_tells_how_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(inputs, "LARGE", 1_000_000)
+    (tmp_path / "a.tsv").write_text("".join(f"{'long ' * 500}{n}\tb\n" for n in range(1000)))
+    chosen = {"train": str(tmp_path / "a.tsv"), "tokenizer": {"kind": "characters"}}
+    prepare(chosen, tmp_path / "out")
+    assert "checking what there is: 2 MB in" in capfd.readouterr().err
+    prepare(chosen, tmp_path / "out")
+    assert re.search(r"what there is: 2 MB in .*\nverifying: 5 MB in", capfd.readouterr().err)
 
 
 def test_no_example_to_train_on_is_told(tmp_path: Path) -> None:

@@ -2,20 +2,39 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from regard.data.encoding import Way
 from regard.data.places import place
 from regard.data.settings import DataSettings, TokenizerFiles
-from regard.data.shards import sha256
+from regard.data.shards import Told, sha256
 from regard.data.sources import Languages, Source
 from regard.support.errors import Misuse
+from regard.support.progress import Progress
+
+LARGE: Final = 1 << 30
+"""Bytes that take so long to read through that it is told how far it is."""
 
 
-def inputs(settings: DataSettings) -> list[dict[str, Any]]:
+@contextmanager
+def checking(what: str, total: int, *, quiet: bool) -> Iterator[Told]:
+    """Tell how reading through so many bytes goes, where there are many."""
+    done = 0
+
+    def told(count: int) -> None:
+        nonlocal done
+        before, done = done, done + count
+        progress.add(done // 1_000_000 - before // 1_000_000)
+
+    with Progress(what, "MB", total // 1_000_000, quiet=quiet or total < LARGE) as progress:
+        yield told
+
+
+def inputs(settings: DataSettings, *, quiet: bool = True) -> list[dict[str, Any]]:
     """Every file that is read, with its checksum; Misuse where one is missing."""
     names = dict.fromkeys(name for sources in settings.splits.values() for source in sources for name in source.files())
     named = settings.tokenizer
@@ -24,7 +43,9 @@ def inputs(settings: DataSettings) -> list[dict[str, Any]]:
     elif isinstance(named, TokenizerFiles):
         names |= dict.fromkeys([named.source, named.target])
     paths = {name: place(name) for name in names}
-    return [{"name": name, "bytes": _size(path), "sha256": _checksum(path)} for name, path in paths.items()]
+    sizes = {name: _size(path) for name, path in paths.items()}
+    with checking("checking what there is", sum(sizes.values()), quiet=quiet) as told:
+        return [{"name": name, "bytes": sizes[name], "sha256": _checksum(path, told)} for name, path in paths.items()]
 
 
 def key_of(settings: DataSettings, files: Sequence[Mapping[str, Any]], version: int) -> str:
@@ -42,12 +63,12 @@ def _size(path: Path) -> int:
     return sum(each.stat().st_size for each in _files_in(path))
 
 
-def _checksum(path: Path) -> str:
+def _checksum(path: Path, told: Told) -> str:
     if not path.is_dir():
-        return sha256(path)
+        return sha256(path, told)
     made = hashlib.sha256()
     for each in _files_in(path):
-        made.update(f"{each.relative_to(path).as_posix()}\0{sha256(each)}\n".encode())
+        made.update(f"{each.relative_to(path).as_posix()}\0{sha256(each, told)}\n".encode())
     return made.hexdigest()
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from regard.data.encoding import BYTES
-from regard.data.shards import MANIFEST, Column, ShardSet, sha256
+from regard.data.inputs import checking
+from regard.data.shards import MANIFEST, Column, ShardSet, Told, sha256
 from regard.support.errors import Failure, Misuse
 from regard.text.tokenizer import Tokenizer
 
@@ -115,12 +116,17 @@ class Prepared:
                 found["image"] = (channels, (column.width or 0) // channels, 0)
         return found
 
-    def verify(self) -> None:
-        """Read every byte; a Failure names each file that is not what was written."""
+    def verify(self, *, quiet: bool = True) -> None:
+        """Read every byte; a Failure names each file that is not what was written. Not quiet: told where it is much."""
+        total = sum(each["bytes"] for split in self.splits.values() for each in split.manifest["shards"])
+        with checking("verifying", total, quiet=quiet) as told:
+            self._verify(told)
+
+    def _verify(self, told: Told) -> None:
         for name, written in self.manifest["splits"].items():
             for file, expected in written["files"].items():
                 self._check(self.folder / name / file, expected)
-            self.splits[name].verify()
+            self.splits[name].verify(told)
         for each in self.manifest["tokenizers"].values():
             self._check(self.folder / each["file"], each["sha256"])
 

@@ -57,7 +57,7 @@ def prepare(
     if not isinstance(settings, DataSettings):
         settings = settings_from(settings, DataSettings, name="settings")
     folder = Path(folder)
-    files = inputs(settings)
+    files = inputs(settings, quiet=quiet)
     key = key_of(settings, files, FORMAT)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
@@ -85,7 +85,7 @@ def _standing(folder: Path, key: str, quiet: bool) -> Prepared | None:
         prepared = Prepared(folder)
         if prepared.key != key:
             return None
-        prepared.verify()
+        prepared.verify(quiet=quiet)
     except (Failure, Misuse) as error:
         if not quiet:
             print(str(error).removesuffix("; prepare the data again") + "; preparing again", file=sys.stderr)
