@@ -25,7 +25,7 @@ from regard.tracing.render.working import arithmetic
 from regard.tracing.step import Step
 
 INDENT = "    "
-NARROWEST, LONGEST_NAME, MOST_COLUMNS = 40, 18, 24
+NARROWEST, MOST_COLUMNS = 24, 24
 DIM, BOLD = Style(dim=True), Style(bold=True)
 
 
@@ -41,7 +41,7 @@ def text(
     With colours where the output is a terminal, or as `color` says.
     """
     checked_digits(digits)
-    width = shutil.get_terminal_size().columns if width is None else width
+    width = max(NARROWEST, shutil.get_terminal_size().columns) if width is None else width
     if width < NARROWEST:
         raise ValueError(f"width: expected at least {NARROWEST} columns; got {width}")
     wanted = _watched() if color is None else color
@@ -122,8 +122,8 @@ def _fitting(what: Selected, digits: int, width: int) -> Tables:
 
 def _blocks(table: Table, width: int) -> Iterator[tuple[range, list[int]]]:
     """Which columns stand beside each other, and how wide each of them is."""
-    room = width - len(INDENT) - _names_width(table)
-    widths = [_column_width(table, at) for at in range(len(table.columns))]
+    room = width - len(INDENT) - _names_width(table, width)
+    widths = [_column_width(table, at, width) for at in range(len(table.columns))]
     start = 0
     while start < len(widths):
         stop, used = start, 0
@@ -134,13 +134,18 @@ def _blocks(table: Table, width: int) -> Iterator[tuple[range, list[int]]]:
         start = stop
 
 
-def _names_width(table: Table) -> int:
-    return min(LONGEST_NAME, max((cell_len(name) for name in table.row_names), default=0)) + 1 if table.named else 0
+def _longest(width: int) -> int:
+    """How wide a token may be, so that a row of one number still fits."""
+    return min(18, (width - 8) // 3)
 
 
-def _column_width(table: Table, at: int) -> int:
+def _names_width(table: Table, width: int) -> int:
+    return min(_longest(width), max((cell_len(name) for name in table.row_names), default=0)) + 1 if table.named else 0
+
+
+def _column_width(table: Table, at: int, width: int) -> int:
     numbers = [len(row[at].text) if row[at] is not None else 1 for row in table.cells]  # type: ignore[union-attr]
-    name = min(LONGEST_NAME, cell_len(table.column_names[at])) if table.shape else 0
+    name = min(_longest(width), cell_len(table.column_names[at])) if table.shape else 0
     return max([name, *numbers, 1])
 
 
@@ -156,18 +161,18 @@ def _table(table: Table, of: Tables, width: int) -> Iterator[Text]:
     most = 0.0 if numbers is None else reach(numbers)  # of the whole step, so that its slices share their colours
     for at, widths in _blocks(table, width):
         if table.shape:
-            yield _header(table, at, widths)
+            yield _header(table, at, widths, width)
         for number, row in enumerate(table.cells):
             line = Text(INDENT)
             if table.named:
-                line.append(_cut(table.row_names[number], _names_width(table)), DIM)
+                line.append(_cut(table.row_names[number], _names_width(table, width)), DIM)
             for column, size in zip(at, widths, strict=True):
                 line.append(*_cell(row[column], size, table.step, most))
             yield line
 
 
-def _header(table: Table, at: range, widths: Sequence[int]) -> Text:
-    line = Text(INDENT + " " * _names_width(table))
+def _header(table: Table, at: range, widths: Sequence[int], width: int) -> Text:
+    line = Text(INDENT + " " * _names_width(table, width))
     for column, size in zip(at, widths, strict=True):
         name = _cut(table.column_names[column], min(size, cell_len(table.column_names[column])))
         line.append(" " * (size - cell_len(name) + 1) + name + " ", DIM)
