@@ -2,7 +2,8 @@
 
     many = search_many(model, [[5, 9, 3], [7, 3]], SearchSettings(beam=5))      results of each source, best first
 
-A source is the numbers of its tokens, rows of numbers [length, width], or an image [channels, height, columns].
+A source is the numbers of its tokens, the same with their letters [length, 1 + letters], rows of numbers
+[length, width], or an image [channels, height, columns].
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -91,7 +92,9 @@ def beside(sources: Sequence[Source]) -> tuple[Tensor, Tensor]:
         return torch.from_numpy(np.stack(filled).astype(np.float32)), lengths
     if arrays[0].ndim == 2:
         filled = [np.pad(each, ((0, longest - len(each)), (0, 0))) for each in arrays]
-        return torch.from_numpy(np.stack(filled).astype(np.float32)), lengths
+        together = np.stack(filled)
+        kind = np.int64 if np.issubdtype(together.dtype, np.integer) else np.float32  # tokens with letters, or numbers
+        return torch.from_numpy(together.astype(kind)), lengths
     return _padded(arrays), lengths
 
 

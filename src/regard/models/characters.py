@@ -21,12 +21,13 @@ class Characters(nn.Module):
 
     def __init__(self, settings: CharacterSettings, characters: int) -> None:
         super().__init__()
-        self.width = settings.output
+        self.width, self.longest = settings.output, settings.longest
         self.vectors = nn.Embedding(characters, settings.width, padding_idx=PAD)
         self.windows = nn.Conv1d(settings.width, settings.output, settings.window, padding=settings.window - 1)
 
     def forward(self, characters: Tensor) -> Tensor:
         """[..., C] numbers, 0 behind a word's end → [..., d]; a word without characters says 0."""
+        characters = characters[..., : self.longest]
         real = characters != PAD
         x = self.vectors(characters.flatten(0, -2)).transpose(1, 2)
         found = torch.tanh(self.windows(x)).transpose(1, 2)
@@ -35,6 +36,11 @@ class Characters(nn.Module):
         found = torch.where(inside.unsqueeze(-1), found, -1.0).amax(1)
         found = torch.where(real.any(-1).flatten().unsqueeze(-1), found, 0.0)
         return label(found.view(*characters.shape[:-1], -1), "characters", "max_j tanh(W [x_j; …] + b)")
+
+
+def letters_read(model: nn.Module) -> int | None:
+    """How many letters of a word a model reads at most; None where it reads none."""
+    return next((part.longest for part in model.modules() if isinstance(part, Characters)), None)
 
 
 def as_bytes(sentences: Sequence[Sequence[str]], longest: int = 24) -> Tensor:

@@ -17,6 +17,8 @@ class CharacterSettings(Settings):
     """Of what it tells about a word, which stands beside the word's own vector."""
     window: int = Field(default=3, ge=1)
     """How many letters it reads at a time."""
+    longest: int = Field(default=24, ge=1)
+    """Of a longer word only so many letters (bytes of UTF-8) are read."""
 
 
 class WordSettings(Settings):

@@ -13,6 +13,7 @@ from regard.decoding.many import Source, batches, beside, search_many
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import Labeller, Tagger
 from regard.models.outputs import EncoderLabeller
+from regard.pipeline import letters
 from regard.pipeline.hypotheses import result_of, source_pieces
 from regard.pipeline.results import Labelled, Result, Tagged
 from regard.support.errors import Misuse
@@ -37,8 +38,12 @@ def tagged(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> lis
     with torch.inference_mode():
         for batch in batches([encoded[place][0] for place in todo], ROWS):
             places = [todo[each] for each in batch]
-            source, lengths = beside([encoded[place][0] for place in places])
-            counts, _ = beside([_counts(encoded[place][1]) for place in places])
+            counted = [_counts(encoded[place][1]) for place in places]
+            source, lengths = beside([
+                letters.of_words(model, asked.tokenizer("source"), split[place], encoded[place][0], each)
+                for place, each in zip(places, counted, strict=True)
+            ])  # fmt: skip
+            counts, _ = beside(counted)
             device = _device(model)
             logits = model.predict(model.encode(source.to(device), lengths, counts.to(device)))
             best = logits.float().softmax(-1).max(-1)
@@ -72,7 +77,8 @@ def labelled(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> l
 def _label(asked: "Pipeline", text: str, source: Source, probabilities: list[float], weights: Any) -> Labelled:
     by_name = dict(sorted(zip(asked.names, probabilities, strict=True), key=lambda each: -each[1]))
     label, score = next(iter(by_name.items()))
-    pieces = source_pieces(asked.tokenizers.get("source"), list(source), text, len(source)) if _is_text(source) else ()
+    tokens = _tokens(source)
+    pieces = source_pieces(asked.tokenizers.get("source"), tokens, text, len(tokens)) if tokens is not None else ()
     return Labelled(text, label, score, by_name, weights, pieces)
 
 
@@ -131,8 +137,8 @@ def _source(asked: "Pipeline", given: Any, number: int) -> tuple[Source, str]:
         return image(given, sizes.image), given if isinstance(given, str) else f"image {number}"
     if sizes.source is None and sizes.input_width is not None:
         return rows(given, sizes.input_width), given if isinstance(given, str) else f"series {number}"
-    text = _as_text(given).strip()
-    return (asked.tokenizer("source").encode(text) if text else []), _as_text(given)
+    text, tokenizer = _as_text(given).strip(), asked.tokenizer("source")
+    return (letters.of_text(asked.model, tokenizer, text, tokenizer.encode(text)) if text else []), _as_text(given)
 
 
 def _as_text(given: Any) -> str:
@@ -187,8 +193,11 @@ def _counts(owners: Sequence[int]) -> list[int]:
     return counts
 
 
-def _is_text(source: Source) -> bool:
-    return not isinstance(source, np.ndarray)
+def _tokens(source: Source) -> list[int] | None:
+    """Where it is text, the numbers of its tokens."""
+    if not isinstance(source, np.ndarray):
+        return list(source)
+    return [int(token) for token in source[:, 0]] if np.issubdtype(source.dtype, np.integer) else None
 
 
 def _too_long(asked: "Pipeline", tokens: int) -> str:

@@ -13,7 +13,7 @@ from regard.decoding.results import Hypothesis
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import Labeller, Model, SequenceModel, Tagger
 from regard.models.folder import Loaded, load_folder
-from regard.pipeline import answering
+from regard.pipeline import answering, letters
 from regard.pipeline.hypotheses import of_text, result_of
 from regard.pipeline.precision import PRECISIONS, Precision, in_precision
 from regard.pipeline.results import Labelled, Result, Tagged
@@ -150,8 +150,9 @@ class Pipeline:
             _raise_first(cuttings)
         parts = [part for cutting in cuttings for part in cutting.parts]
         begin = target.encode(prefix, end=False) if prefix else []
+        given = [letters.of_text(self.model, source, part.text, part.tokens) for part in parts]
         found = search_many(
-            self.sequence_model(), [part.tokens for part in parts], settings,
+            self.sequence_model(), given, settings,
             forbidden=[target.encode(word, end=False) for word in forbidden],
             prefixes=[begin] * len(parts) if begin else None, want_weights=attention,
         )  # fmt: skip
