@@ -143,7 +143,7 @@ def test_storage_that_is_left_out_is_not_mistaken_for_what_comes_after_it() -> N
             small = big[:3] + 1
     derivation = tape.derivation(small)
     assert derivation.why("output", 0).value == 39
-    assert derivation.steps[-1].sources
+    assert [record.operation for record in tape.records] == ["aten.full", "aten.mul", "view", "aten.add"] * 20
 
 
 @pytest.mark.parametrize("name", ["max_elements", "largest"])

@@ -84,3 +84,13 @@ def test_two_models_in_one_trace_keep_apart() -> None:
     with regard.trace() as tape:
         y = other(torch.tanh(one(torch.randn(1, 2))))
     assert {step.name for step in tape.derivation(y).givens} >= {"weight", "Linear.weight"}
+
+
+def test_what_is_read_through_a_named_view_comes_from_it_and_the_whole_does_not() -> None:
+    x = torch.randn(3, 4)
+    with regard.trace() as tape:
+        gates = torch.tanh(x)
+        i = label(gates[:, :2], "i")
+        part, whole = i.T * 2, gates * 3
+    assert tape.derivation(part).steps[-1].inputs == ("i",)
+    assert [step.operation for step in tape.derivation(whole).steps] == ["aten.mul"]

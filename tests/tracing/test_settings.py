@@ -95,7 +95,10 @@ MODULES = {
     "lstm": (lambda: nn.LSTM(3, 4, 2, bidirectional=True), lambda: (torch.randn(5, 2, 3),)),
     "gru": (lambda: nn.GRU(3, 4), lambda: (torch.randn(5, 2, 3),)),
     "attention": (lambda: nn.MultiheadAttention(8, 2), lambda: (torch.randn(5, 2, 8),) * 3),
-    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0).eval(), lambda: (torch.randn(5, 2, 8),)),
+    "encoder": (
+        lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True).eval(),
+        lambda: (torch.randn(5, 2, 8),),
+    ),
     "convolution": (lambda: nn.Conv2d(2, 3, 3, padding=1), lambda: (torch.randn(2, 2, 5, 5),)),
     "transformer": (lambda: nn.Transformer(8, 2, 1, 1, 16, 0.0).eval(), lambda: (torch.randn(5, 2, 8),) * 2),
 }

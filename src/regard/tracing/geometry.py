@@ -89,9 +89,28 @@ class Geometry(NamedTuple):
         """Whether every cell of the other surely is one of its own."""
         if not self.alike(other):
             return False
-        if self[:3] == other[:3]:
-            return True
-        return self.dense and self.offset <= other.offset and other.last <= self.last
+        if self.dense:
+            return self.offset <= other.offset and other.last <= self.last
+        return self[:3] == other[:3] or self._has(other)
+
+    def _has(self, other: "Geometry") -> bool:
+        """Whether the other is a box of cells of its own: along each axis a stretch of it."""
+        left, theirs = other.offset - self.offset, dict(other._axes())
+        for stride, size in self._axes():
+            start, left = divmod(left, stride)
+            if start < 0 or start + theirs.pop(stride, 1) > size:
+                return False
+        return left == 0 and not theirs
+
+    def _axes(self) -> list[tuple[int, int]]:
+        """Strides and sizes, the largest stride first; axes that lie one in the other's steps are one."""
+        axes: list[tuple[int, int]] = []
+        for stride, size in sorted(zip(self.strides, self.shape, strict=True), reverse=True):
+            if size > 1 and stride > 0:
+                if axes and axes[-1][0] == stride * size:
+                    stride, size = stride, size * axes.pop()[1]
+                axes.append((stride, size))
+        return axes
 
     def addresses(self) -> Flat:
         """Of every cell, in the shape of the tensor."""
