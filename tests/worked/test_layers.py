@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from regard.attention import attend, masks, scores
 from regard.support.errors import Misuse
-from regard.worked import Problem, problem_from, solve
+from regard.worked import Problem, mark, problem_from, solve
 
 
 def problem(given: dict[str, Tensor], steps: str) -> Problem:
@@ -219,3 +219,20 @@ def test_what_is_worked_out_for_a_layer_is_a_step_of_its_own() -> None:
 def test_what_is_wrong_with_a_layer_is_told_with_its_line(line: str, said: str) -> None:
     with pytest.raises(Misuse, match=rf"^problem:9(:\d+)?: step .*{said}"):
         solve(problem(HEAD, f"O: {line}"))
+
+
+def test_an_answer_may_claim_the_parts_of_a_layer() -> None:
+    text = """
+given: {X: [[1, 0], [0, 2]], W: [[1, 2], [3, 4]]}
+steps: {O: "self_attention(X, W, W, W, mask=causal)"}
+claimed:
+  E: [[5, 22], [22, 90]]
+  A: [[1, 0], [0, 1]]
+  O: [[1, 2], [6, 8]]
+"""
+    marks = mark(problem_from(text))
+    assert {step.name: step.verdict for step in marks.steps if step.verdict != "unclaimed"} == {
+        "E": "wrong", "A": "right", "O": "right",
+    }  # fmt: skip
+    assert marks.first_wrong is not None
+    assert (marks.first_wrong[0].name, marks.first_wrong[1].place) == ("E", (2, 2))

@@ -163,10 +163,9 @@ def _called(to: Text, name: str, arguments: Sequence[str]) -> str:
     return f"{to.word(name)}{to.brackets(', '.join(arguments))}" if arguments else to.word(name)
 
 
-E = "e"
 SIGNS: dict[str, tuple[int, Callable[[Text, Sequence[Said]], Said]]] = {
     "sqrt": (1, lambda to, parts: to.root(parts[0])),
-    "exp": (1, lambda to, parts: to.power(Said(E, ATOM), parts[0])),
+    "exp": (1, lambda to, parts: to.power(Said("e", ATOM), parts[0])),
     "scale": (2, lambda to, parts: to.quotient(parts[0], to.root(parts[1]))),
 }
 """Functions that have a sign of their own: how many parts it takes, and how it is written."""

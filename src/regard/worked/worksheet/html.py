@@ -9,7 +9,8 @@ STYLE = """
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; }
-figure { margin: 1rem 0 1.5rem; break-inside: avoid; overflow-x: auto; }
+figure { display: inline-block; vertical-align: top; margin: 1rem 2.5rem 1rem 0; break-inside: avoid; max-width: 100%;
+         overflow-x: auto; }
 figcaption { margin-bottom: .4rem; } figcaption small { opacity: .7; }
 table { border-collapse: collapse; } th { font-weight: 500; padding: .1rem .6rem; text-align: right; opacity: .8; }
 td { border: 1px solid; min-width: 4rem; height: 2rem; padding: 0 .5rem; text-align: right;
