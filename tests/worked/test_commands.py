@@ -130,6 +130,15 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_marked(r
     assert "2 cannot be read." in ran.out
 
 
+def test_a_table_tells_of_cells_with_three_places_and_of_no_escape_sequences(regard) -> None:  # type: ignore[no-untyped-def]
+    deep = "given: {X: [[1, 2]]}\nsteps: {Y: 'stack(X, X)'}\nclaimed: {Y: [[[1, 2]], [[1, 3]]]}\n"
+    Path("a.yaml").write_text('name: "A\\e[31mda"\n' + deep)
+    Path("b.yaml").write_text(RIGHT)
+    rows = regard("check", "a.yaml", "b.yaml").out.splitlines()
+    assert rows[2].startswith("A[31mda")
+    assert "Y[2,1,2]" in rows[2]
+
+
 def test_several_answers_as_json_are_a_list_with_their_files(regard) -> None:  # type: ignore[no-untyped-def]
     Path("a.yaml").write_text(RIGHT)
     Path("b.yaml").write_text("given: [\n")

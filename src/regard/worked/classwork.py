@@ -85,7 +85,10 @@ def files(paths: Sequence[str | Path]) -> list[tuple[Path, bool]]:
         if not path.is_dir():
             found.append((path, True))
             continue
-        inside = [each for each in sorted(path.iterdir()) if each.suffix in ENDINGS and each.is_file()]
+        try:
+            inside = [each for each in sorted(path.iterdir()) if each.suffix in ENDINGS and each.is_file()]
+        except OSError as error:
+            raise Misuse(f"{path}: {(error.strerror or 'it cannot be read').lower()}") from None
         if not inside:
             raise Misuse(f"{path}: no problem files in this folder (they end in {' or '.join(ENDINGS)})")
         found += [(each, False) for each in inside]
@@ -124,8 +127,7 @@ def _first(marks: Marks) -> str:
     if marks.first_wrong is None:
         return "-"
     step, cell = marks.first_wrong
-    row, column = cell.place
-    return f"{step.name}[{row},{column}]" + (f", {step.slip.partition(':')[0]}" if step.slip else "")
+    return f"{step.name}[{','.join(map(str, cell.place))}]" + (f", {step.slip.partition(':')[0]}" if step.slip else "")
 
 
 def _line(row: Sequence[str], sizes: Sequence[int]) -> str:
@@ -141,7 +143,8 @@ def summary(all_answers: Sequence[Answer]) -> list[str]:
     """How many have no mistake, and the steps at which most others first go wrong."""
     marked = [each.marks for each in all_answers if each.marks is not None]
     wrong = [marks.first_wrong for marks in marked if marks.first_wrong is not None]
-    said = [f"{len(marked)} answers, {len(marked) - len(wrong)} without a mistake."]
+    answered = f"{len(marked)} answer{'s' if len(marked) != 1 else ''}"
+    said = [f"{answered}, {len(marked) - len(wrong)} without a mistake."]
     if wrong:
         firsts = Counter(step.name for step, _ in wrong).most_common(3)
         said.append("First wrong at " + ", ".join(f"{name} ({count})" for name, count in firsts) + ".")

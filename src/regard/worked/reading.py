@@ -245,7 +245,8 @@ class _Reader:
             return ""
         if not isinstance(tree, Text):
             self.refuse(tree.at, f"`{key}`: expected text, came {tree.kind}")
-        return " ".join(tree.text.split())
+        plain = " ".join(tree.text.split())
+        return "".join(letter for letter in plain if letter.isprintable())  # it goes to terminals
 
     def listed(self, tree: Tree | None, what: str) -> list[Text]:
         if tree is None:
