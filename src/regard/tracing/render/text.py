@@ -185,7 +185,7 @@ def _cell(entry: Entry | None, size: int, step: Step, reach: float) -> tuple[str
     words = f" {entry.text:>{size}} "
     if entry.blocked or entry.text == BLOCKED or not isinstance(entry.value, float) or not math.isfinite(entry.value):
         return words, DIM
-    if step.kind == "plain":
+    if "float" not in step.dtype:
         return words, Style()
     colour = weight_colour(entry.value) if step.kind == "weights" else signed_colour(entry.value, reach, "dark")
     return words, Style(color=colour.ink, bgcolor=colour.code)

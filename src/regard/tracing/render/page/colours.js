@@ -24,7 +24,7 @@ function inkOn(colour) {
   return luminance(colour) > 0.179 ? "#000" : "#fff";
 }
 
-// The colour of a number of a step; null where it has none (whole numbers, blocked cells, plain ones).
+// The colour of a number of a step; null where it has none (whole numbers, truths, blocked cells).
 function colourOf(step, value, reach, scheme) {
   if (typeof value !== "number" || !Number.isFinite(value)) return null;
   if (step.kind === "weights") {
@@ -32,7 +32,7 @@ function colourOf(step, value, reach, scheme) {
     const low = Math.min(Math.floor(at), CIVIDIS.length - 2);
     return mixed(CIVIDIS[low], CIVIDIS[low + 1], at - low);
   }
-  if (step.kind !== "signed") return null;
+  if (!step.dtype.includes("float")) return null;
   const [negative, zero, positive] = DIVERGING[scheme];
   return mixed(zero, value < 0 ? negative : positive, reach > 0 ? Math.min(Math.abs(value) / reach, 1) : 0);
 }

@@ -51,7 +51,7 @@ class Viewer {
     const main = element(this.options.theme ? "main" : "div", { class: "rg-steps" }); // a page around it has its own main
     this.sections.clear();
     if (givens.length) {
-      const few = givens.length <= 10;
+      const few = givens.length <= 10 || givens.reduce((cells, step) => cells + step.size, 0) <= 500;
       const box = element("div", { class: "rg-flow" }, ...givens.map((step) => this.section(step)));
       main.append(element("details", { class: "rg-givens", open: few }, element("summary", {}, `Given (${givens.length})`), box));
     }
