@@ -142,9 +142,12 @@ def label_scores(outputs: Sequence[Hashable], references: Sequence[Hashable]) ->
 
 
 def source_of(examples: ShardSet, row: int) -> NDArray[Any]:
-    """The source of an example as a model takes it: tokens, rows of numbers, or an image [channels, height, columns]
-    from 0 to 1."""
+    """The source of an example as a model takes it: tokens (with their letters, where those were prepared), rows of
+    numbers, or an image [channels, height, columns] from 0 to 1."""
     values, column = examples.tokens("source", row), examples.columns["source"]
+    if "characters" in examples.columns:
+        letters = examples.tokens("characters", row).astype(np.int64)
+        return np.concatenate([values.astype(np.int64)[:, None], letters], 1)
     if column.kind != "image":
         return values
     pixels = values.reshape(len(values), column.channels or 1, -1).transpose(1, 2, 0)

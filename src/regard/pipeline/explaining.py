@@ -5,17 +5,17 @@ told.steps[0].candidates            [("Un", 0.81), ("El", 0.12), …]
 told.derivation(0).html()           every number of the first step, opened
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from regard.decoding.many import beside
+from regard.decoding.many import Source, beside
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import SequenceModel
 from regard.pipeline.hypotheses import result_of
+from regard.pipeline.letters import of_text
 from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Result
 from regard.pipeline.sources import target_language
@@ -48,6 +48,7 @@ class Explanation:
     steps: tuple[Chosen, ...]
     model: Pipeline
     source: list[int]
+    """The tokens of the source."""
     said: list[int]
     """The tokens fed: the start, then the output's."""
 
@@ -71,7 +72,7 @@ class Explanation:
     def _until(self, step: int) -> tuple[Tensor, Tensor, Any]:
         """The source, and what the decoder has seen before a step."""
         network = self.model.sequence_model()
-        source, lengths = beside([self.source])
+        source, lengths = beside([of_text(network, self.model.tokenizer("source"), self.result.source, self.source)])
         device = next(each.device for each in network.parameters())
         source, lengths = source.to(device), lengths.to(device)
         memory = network.encode(source, lengths)
@@ -99,18 +100,18 @@ def explain(
         raise Misuse(f"text: expected one of 1 to {model.longest} tokens; got {len(tokens) if plain else 0}")
     from regard.decoding.many import search_many
 
-    with_attention = _looks(network, tokens)
-    [found] = search_many(network, [tokens], settings, want_weights=with_attention)
+    given = of_text(network, source_tokenizer, plain, tokens)
+    [found] = search_many(network, [given], settings, want_weights=_looks(network, given))
     best = found[0]
     said = [*best.tokens, network.end_token][: len(best.token_scores)]
-    steps = _steps(network, tokens, said, tokenizer.shown, candidates)
+    steps = _steps(network, given, said, tokenizer.shown, candidates)
     result = result_of(plain, tokens, found, source_tokenizer, tokenizer)
     return Explanation(result, tuple(steps), model, tokens, [network.start_token, *best.tokens])
 
 
 @torch.inference_mode()
-def _steps(network: SequenceModel, tokens: list[int], said: list[int], shown: Any, candidates: int) -> list[Chosen]:
-    source, lengths = beside([tokens])
+def _steps(network: SequenceModel, given: Source, said: list[int], shown: Any, candidates: int) -> list[Chosen]:
+    source, lengths = beside([given])
     device = next(each.device for each in network.parameters())
     memory = network.encode(source.to(device), lengths.to(device))
     state, fed, found = network.start(memory), network.start_token, []
@@ -128,9 +129,9 @@ def _steps(network: SequenceModel, tokens: list[int], said: list[int], shown: An
 
 
 @torch.inference_mode()
-def _looks(network: SequenceModel, tokens: Sequence[int]) -> bool:
+def _looks(network: SequenceModel, given: Source) -> bool:
     """Whether the model has attention to show."""
-    source, lengths = beside([list(tokens)])
+    source, lengths = beside([given])
     device = next(each.device for each in network.parameters())
     memory = network.encode(source.to(device), lengths.to(device))
     start = _token(network.start_token, source.to(device))

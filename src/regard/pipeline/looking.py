@@ -19,6 +19,7 @@ from regard.evaluation.pictures.moving import Moved
 from regard.models.images import Image
 from regard.models.transformer import TransformerEncoder
 from regard.pipeline.hypotheses import source_pieces
+from regard.pipeline.letters import of_text
 from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Attention, Numbers, Piece, Result, grouped
 from regard.pipeline.sources import target_language
@@ -44,7 +45,7 @@ def inside(model: Pipeline, text: str, to: str | None = None) -> Inside:
     if encoder is None:
         raise Misuse("self-attention: this model has none (its encoder is no Transformer)")
     tokens, pieces = _encoded(model, text, to)
-    source, lengths = beside([tokens])
+    source, lengths = beside([of_text(model.model, model.tokenizer("source"), text.strip(), tokens)])
     device = next(each.device for each in encoder.parameters())
     heads = [part for part in encoder.stack.modules() if isinstance(part, MultiHead)]
     with torch.inference_mode(), _asked(heads) as weights, _entered(encoder.stack) as came:
