@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
-from keyword import iskeyword
 from pathlib import Path
-from typing import NoReturn
 from unicodedata import normalize
 
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 from regard.worked.cells import read_cells
-from regard.worked.functions import RULES
 from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
-from regard.worked.lines import List, Mapping, Place, Text, Tree, read_lines
+from regard.worked.lines import List, Mapping, Text, Tree, read_lines
 from regard.worked.problem import Claimed, Given, Problem
+from regard.worked.sections import Sections
 from regard.worked.shipped import is_there, located, shipped
 from regard.worked.stepping import Lines
 
@@ -60,22 +58,25 @@ class _Reader:
         self.name, self.asked, self.filed = name, asked, filed
         """`asked`: by an answer, which names a problem and no other answer. `filed`: the text is that of a file, and
         may name another one."""
+        self.take = Sections(name)
 
     def problem(self, tree: Tree) -> Problem:
-        top = self.mapping(tree, "a problem", KEYS)
-        title = self.text(top, "title")
+        top = self.take.mapping(tree, "a problem", KEYS)
+        title = self.take.text(top, "title")
         if "problem" in top.items:
             if self.asked:
-                self.refuse(top.keys["problem"], "this is itself an answer; an answer names the problem it answers")
+                self.take.refuse(
+                    top.keys["problem"], "this is itself an answer; an answer names the problem it answers"
+                )
             return self.answer(top)
         for needed in ("given", "steps"):
             if needed not in top.items:
-                self.refuse(top.at, f"there is no `{needed}`; a problem has a title, what is given, and its steps")
+                self.take.refuse(top.at, f"there is no `{needed}`; a problem has a title, what is given, and its steps")
         axes: Axes = {}
         given = self.given(top, axes)
         problem = Problem(
-            title=title or Path(self.name).stem, given=given, steps=(), about=self.text(top, "about"),
-            words=self.words(top), path=self.name, answered_by=self.text(top, "name"),
+            title=title or Path(self.name).stem, given=given, steps=(), about=self.take.text(top, "about"),
+            words=self.words(top), path=self.name, answered_by=self.take.text(top, "name"),
         )  # fmt: skip
         shapes = {name: tuple(each.value.shape) for name, each in given.items()}
         problem = replace(problem, axes=axes | self.axes(top, problem, shapes))
@@ -89,43 +90,43 @@ class _Reader:
         """A file that only answers: `problem:` names the file (beside this one) or the shipped problem it answers."""
         for key in ("given", "given_rounded", "words", "axes", "steps"):
             if key in top.items:
-                self.refuse(
+                self.take.refuse(
                     top.keys[key], f"`{key}` comes from the problem that this file answers; one of them must go"
                 )
         asked = _read(self.asked_for(top), asked=True)
         problem = replace(
-            asked, title=self.text(top, "title") or asked.title, about=self.text(top, "about") or asked.about,
-            path=self.name, answered_by=self.text(top, "name"), claimed={},
+            asked, title=self.take.text(top, "title") or asked.title, about=self.take.text(top, "about") or asked.about,
+            path=self.name, answered_by=self.take.text(top, "name"), claimed={},
         )  # fmt: skip
         return replace(problem, claimed=self.claimed(top, problem))
 
     def asked_for(self, top: Mapping) -> Path:
         """The file of the problem: beside the answer, or shipped."""
-        said, at = self.text(top, "problem"), top.items["problem"].at
+        said, at = self.take.text(top, "problem"), top.items["problem"].at
         if not self.filed:
             if said not in shipped():
-                self.refuse(at, f"problem: {unknown('shipped problem', said[:60], shipped())}")
+                self.take.refuse(at, f"problem: {unknown('shipped problem', said[:60], shipped())}")
             return shipped()[said]
         beside = Path(self.name).parent / said
         try:
             path = beside if said and is_there(beside) and beside.is_file() else located(said)
         except Misuse as error:
-            self.refuse(at, f"problem: {error}")
+            self.take.refuse(at, f"problem: {error}")
         if not is_there(path) or not path.is_file():
-            self.refuse(
+            self.take.refuse(
                 at, f"problem: {said[:60]!r}: no such file beside this one, and no shipped problem of this name"
             )
         return path
 
     def given(self, top: Mapping, axes: Axes) -> dict[str, Given]:
-        section = self.mapping(top.items["given"], "`given`")
+        section = self.take.mapping(top.items["given"], "`given`")
         rounded = self.rounded(top, section)
         found: dict[str, Given] = {}
         if len(section.items) > MOST_NAMES:
-            self.refuse(section.at, f"{len(section.items)} givens, and a problem has at most {MOST_NAMES}")
+            self.take.refuse(section.at, f"{len(section.items)} givens, and a problem has at most {MOST_NAMES}")
         cells = 0
         for key, tree in section.items.items():
-            name = self.fit_name(key, section.keys[key])
+            name = self.take.fit_name(key, section.keys[key])
             if isinstance(tree, Mapping):
                 axes[name] = (tuple(tree.items),)
                 tree = List(tuple(tree.items.values()), tree.at)
@@ -133,25 +134,27 @@ class _Reader:
             axes |= {name: axes[name] + (None,) * (value.ndim - 1)} if name in axes else {}
             cells += value.numel()
             if cells > MOST_CELLS_IN_ALL:
-                self.refuse(section.keys[key], f"more than {MOST_CELLS_IN_ALL} cells are given in all")
+                self.take.refuse(section.keys[key], f"more than {MOST_CELLS_IN_ALL} cells are given in all")
             if bool((value == float("inf")).any()):
-                self.refuse(section.keys[key], f"given {key}: only -inf (a blocked cell) may be endless")
+                self.take.refuse(section.keys[key], f"given {key}: only -inf (a blocked cell) may be endless")
             found[name] = Given(value, written, name in rounded, section.keys[key].line)
         return found
 
     def rounded(self, top: Mapping, given: Mapping) -> set[str]:
-        names = self.listed(top.items.get("given_rounded"), "`given_rounded`")
+        names = self.take.listed(top.items.get("given_rounded"), "`given_rounded`")
         for name in names:
             if name.text not in given.items:
-                self.refuse(name.at, f"given_rounded: {unknown('given', name.text, given.items)}")
+                self.take.refuse(name.at, f"given_rounded: {unknown('given', name.text, given.items)}")
         return {normalize("NFKC", name.text) for name in names}
 
     def words(self, top: Mapping) -> dict[str, tuple[str, ...]]:
         if "words" not in top.items:
             return {}
-        section = self.mapping(top.items["words"], "`words`")
+        section = self.take.mapping(top.items["words"], "`words`")
         return {
-            self.fit_name(key, section.keys[key]): tuple(each.text for each in self.listed(tree, f"words {key}"))
+            self.take.fit_name(key, section.keys[key]): tuple(
+                each.text for each in self.take.listed(tree, f"words {key}")
+            )
             for key, tree in section.items.items()
         }
 
@@ -160,13 +163,13 @@ class _Reader:
         no complaint about other names."""
         if "axes" not in top.items:
             return {}
-        section = self.mapping(top.items["axes"], "`axes`")
+        section = self.take.mapping(top.items["axes"], "`axes`")
         names = [*problem.given, *(step.name for step in problem.steps)]
         found: Axes = {}
         for key, tree in section.items.items():
             name = normalize("NFKC", key)
             if name not in names and problem.steps:
-                self.refuse(section.keys[key], f"axes: {unknown('name', key, names)}")
+                self.take.refuse(section.keys[key], f"axes: {unknown('name', key, names)}")
             if name in shapes:
                 found[name] = self.sides(key, tree, problem, shapes[name])
         return found
@@ -174,16 +177,18 @@ class _Reader:
     def sides(self, key: str, tree: Tree, problem: Problem, shape: tuple[int, ...]) -> tuple[Side, ...]:
         """Words for the rows and for the columns, as many as there are; of a row of numbers for its cells."""
         what, own = f"axes {key}", SIDES[-len(shape) :] if shape else ()
-        given = self.mapping(tree, what, SIDES).items if isinstance(tree, Mapping) else dict.fromkeys(own[:1], tree)
+        given = (
+            self.take.mapping(tree, what, SIDES).items if isinstance(tree, Mapping) else dict.fromkeys(own[:1], tree)
+        )
         if not shape or any(side not in own for side in given):
-            self.refuse(
+            self.take.refuse(
                 tree.at, f"{what}: {key} is {spelled(shape)} and has no {' and '.join(given) or 'rows'} to name"
             )
         found: list[Side] = [None] * (len(shape) - 2)
         for side, size in zip(own, shape[-2:], strict=True):
             words = self.side(given.get(side), problem, what)
             if words is not None and len(words) != size:
-                self.refuse(given[side].at, f"{what}: {len(words)} {side} are named, and {key} has {size}")
+                self.take.refuse(given[side].at, f"{what}: {len(words)} {side} are named, and {key} has {size}")
             found.append(words)
         return tuple(found)
 
@@ -192,78 +197,40 @@ class _Reader:
             return None
         if isinstance(tree, Text) and tree.text in problem.words:
             return problem.words[tree.text]
-        return tuple(each.text for each in self.listed(tree, what))
+        return tuple(each.text for each in self.take.listed(tree, what))
 
     def steps(self, top: Mapping, problem: Problem) -> Lines:
-        section = self.mapping(top.items["steps"], "`steps`")
+        section = self.take.mapping(top.items["steps"], "`steps`")
         if not section.items:
-            self.refuse(section.at, "there are no steps")
+            self.take.refuse(section.at, "there are no steps")
         lines = Lines(problem, {normalize("NFKC", key) for key in section.items})
         for key, tree in section.items.items():
             at = section.keys[key]
-            name = self.fit_name(key, at)
+            name = self.take.fit_name(key, at)
             if name in lines.known:
                 kind = "given" if name in problem.given else "an earlier step"
-                self.refuse(at, f"step {key}: {key} is {kind} already; a step needs a name of its own")
+                self.take.refuse(at, f"step {key}: {key} is {kind} already; a step needs a name of its own")
             if not isinstance(tree, Text):
                 hint = "; joining is concat(a, b)" if isinstance(tree, List) else ""
-                self.refuse(tree.at, f"step {name}: expected a formula, came {tree.kind}{hint}")
+                self.take.refuse(tree.at, f"step {name}: expected a formula, came {tree.kind}{hint}")
             lines.add(name, tree)
             if lines.size > MOST_PARTS:
-                self.refuse(at, f"more than {MOST_PARTS} names, numbers and signs in all formulas")
+                self.take.refuse(at, f"more than {MOST_PARTS} names, numbers and signs in all formulas")
             if len(lines.steps) > MOST_NAMES:
-                self.refuse(at, f"more than {MOST_NAMES} steps, counted with those of whole layers")
+                self.take.refuse(at, f"more than {MOST_NAMES} steps, counted with those of whole layers")
         return lines
 
     def claimed(self, top: Mapping, problem: Problem) -> dict[str, Claimed]:
         if "claimed" not in top.items:
             return {}
-        section = self.mapping(top.items["claimed"], "`claimed`")
+        section = self.take.mapping(top.items["claimed"], "`claimed`")
         names = [step.name for step in problem.steps]
         found = {}
         for key, tree in section.items.items():
             name = normalize("NFKC", key)
             if name not in names:
                 reason = f"{key} is given, and is no step" if name in problem.given else unknown("step", key, names)
-                self.refuse(section.keys[key], f"claimed: {reason}")
+                self.take.refuse(section.keys[key], f"claimed: {reason}")
             written, value = read_cells(tree, f"claimed {key}", self.name)
             found[name] = Claimed(written, value, section.keys[key].line)
         return {name: found[name] for name in names if name in found}
-
-    def fit_name(self, key: str, at: Place) -> str:
-        """As formulas spell it: letters, digits and _; Python's parser reads compatible letters as one."""
-        name = normalize("NFKC", key)
-        if not name.isidentifier():
-            self.refuse(at, f"{key[:40]!r} cannot stand in a formula; a name is letters, digits and _, a letter first")
-        if iskeyword(name) or name in (*RULES, "none"):
-            self.refuse(at, f"{key!r} is a word of the formula language and cannot be a name")
-        return name
-
-    def text(self, top: Mapping, key: str) -> str:
-        tree = top.items.get(key)
-        if tree is None:
-            return ""
-        if not isinstance(tree, Text):
-            self.refuse(tree.at, f"`{key}`: expected text, came {tree.kind}")
-        plain = " ".join(tree.text.split())
-        return "".join(letter for letter in plain if letter.isprintable())  # it goes to terminals
-
-    def listed(self, tree: Tree | None, what: str) -> list[Text]:
-        if tree is None:
-            return []
-        items = tree.items if isinstance(tree, List) else (tree,)
-        for each in items:
-            if not isinstance(each, Text):
-                self.refuse(each.at, f"{what}: expected a list of names, came {each.kind} in it")
-        return [each for each in items if isinstance(each, Text)]
-
-    def mapping(self, tree: Tree, what: str, known: tuple[str, ...] = ()) -> Mapping:
-        if not isinstance(tree, Mapping):
-            self.refuse(tree.at, f"{what}: expected names and values (name: value), came {tree.kind}")
-        for key in tree.items:
-            if known and key not in known:
-                self.refuse(tree.keys[key], unknown("key", key, known))
-        return tree
-
-    def refuse(self, at: Place, said: str) -> NoReturn:
-        raise Misuse(f"{self.name}:{at}: {said}")
