@@ -40,6 +40,19 @@ def test_padding_and_neighbours_change_nothing(name: str) -> None:
 
 
 @every_sequence
+def test_a_sentence_without_words_disturbs_nobody(name: str) -> None:
+    """As rows that only fill a batch up are: numbers and gradients stay finite, and the others what they are."""
+    kind = SEQUENCES[name]
+    model, source, fed = kind.model(), kind.source(), target()
+    lengths = kind.lengths * torch.tensor([1, 0, 1])
+    logits = model(source, fed, lengths)
+    close(logits[[0, 2]], model(source, fed, kind.lengths)[[0, 2]])
+    assert logits.isfinite().all()
+    logits.square().mean().backward()
+    assert all(each.grad is None or each.grad.isfinite().all() for each in model.parameters())
+
+
+@every_sequence
 @torch.inference_mode()
 def test_no_step_knows_the_words_after_it(name: str) -> None:
     kind = SEQUENCES[name]

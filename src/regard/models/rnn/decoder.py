@@ -24,7 +24,7 @@ from regard.models.rnn.bridge import Bridge
 from regard.models.rnn.encoder import RecurrentEncoder
 from regard.models.rnn.layers import Layers, States
 from regard.models.rnn.looking import Look, Looking
-from regard.models.rnn.memory import Remembered, Stepped, remembered
+from regard.models.rnn.memory import Remembered, Stepped, all_real, remembered
 from regard.models.rnn.readout import Readout
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
@@ -104,7 +104,9 @@ class Recurrent(SequenceModel):
         if self.attention is None:
             return remembered(encoded.states, None, encoded.lengths, self.bridge(last))
         keys = self.attention.keys(encoded.states)
-        return remembered(encoded.states, keys, encoded.lengths, self.bridge(last), self.attention.axes)
+        return remembered(
+            encoded.states, keys, encoded.lengths, self.bridge(last), self.attention.axes, alive=all_real(lengths, 1)
+        )
 
     def start(self, memory: Remembered) -> Stepped:  # type: ignore[override]
         return Stepped(memory.first)

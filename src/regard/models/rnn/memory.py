@@ -28,6 +28,8 @@ class Remembered:
     """Of the real places, made once for all steps."""
     axes: int = 3
     """Of the scores it is for: [B, n, S], or [B, n, 1, S]."""
+    alive: bool = False
+    """Whether it is known that no sentence is empty: then nothing need be looked out for."""
 
     def select(self, index: Tensor) -> "Remembered":
         if self.states is None:
@@ -35,23 +37,29 @@ class Remembered:
         chosen = (None if each is None else each.index_select(0, index) for each in (self.keys, self.lengths))
         keys, lengths = chosen
         first = None if self.first is None else selected(self.first, index)
-        return remembered(self.states.index_select(0, index), keys, lengths, first, self.axes)
+        return remembered(self.states.index_select(0, index), keys, lengths, first, self.axes, self.alive)
 
 
 def remembered(
-    states: Tensor, keys: Tensor | None, lengths: Tensor | None, first: States | None, axes: int = 3
+    states: Tensor,
+    keys: Tensor | None,
+    lengths: Tensor | None,
+    first: States | None,
+    axes: int = 3,
+    alive: bool = False,
 ) -> Remembered:
     """A memory with its mask; `lengths` are on the device of the states, or None where all places are real."""
     mask = None
     if keys is not None and lengths is not None and not all_real(lengths, states.shape[1]):
         shape = (len(states), *(1,) * (axes - 2), states.shape[1])
-        mask = settle(masks.lengths(lengths), shape, states.device, clean=True)
-    return Remembered(states, keys, lengths, first, mask, axes)
+        mask = settle(masks.lengths(lengths), shape, states.device, clean=True, alive=alive)
+    return Remembered(states, keys, lengths, first, mask, axes, alive)
 
 
-def all_real(lengths: Tensor, places: int) -> bool:
-    """Whether there is no padding, as far as a look is free: on a GPU it would wait for all work before it."""
-    if lengths.device.type != "cpu" or torch.compiler.is_compiling():
+def all_real(lengths: Tensor | None, places: int) -> bool:
+    """Whether each sentence has so many places, as far as a look is free: on a GPU it would wait for all work before
+    it."""
+    if lengths is None or lengths.device.type != "cpu" or torch.compiler.is_compiling():
         return False
     return bool((lengths >= places).all())
 
