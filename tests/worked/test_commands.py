@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,15 @@ def test_the_shipped_problems_are_listed_with_a_line_each(regard) -> None:  # ty
     lines = regard("problems").out.splitlines()
     assert [line.split()[0] for line in lines] == [*shipped()]
     assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_listing_the_problems_reads_no_torch() -> None:
+    code = (
+        "import sys; from regard.cli import main\ntry: main(['problems'])\nfinally: assert 'torch' not in sys.modules"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.stderr, run.returncode) == ("", 0)
+    assert "self-attention" in run.stdout
 
 
 @pytest.mark.parametrize("name", [*shipped()])

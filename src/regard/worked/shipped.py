@@ -6,6 +6,7 @@ from textwrap import wrap
 import regard
 from regard.support.errors import Misuse
 from regard.support.nearest import nearest
+from regard.worked.lines import Mapping, Text, read_lines
 
 ENDINGS = (".yaml", ".yml")
 LONGEST = 80
@@ -48,11 +49,16 @@ def located(path_or_name: str | Path) -> Path:
 
 def lines(width: int | None = None) -> list[str]:
     """Each shipped problem with its name and what it is about, in lines no wider than `width`."""
-    from regard.worked.reading import read_problem
-
-    found = {name: read_problem(path) for name, path in shipped().items()}
-    room = max(map(len, found), default=0) + 2
-    told = [f"{name:{room}}{problem.about or problem.title}" for name, problem in found.items()]
+    about = {name: _about(path) for name, path in shipped().items()}
+    room = max(map(len, about), default=0) + 2
+    told = [f"{name:{room}}{said}" for name, said in about.items()]
     if width is None:
         return told
     return [line for each in told for line in wrap(each, width, subsequent_indent=" " * room)]
+
+
+def _about(path: Path) -> str:
+    """What a problem is about, or its title: read without working it."""
+    tree = read_lines(path.read_text(encoding="utf-8"), str(path))
+    found = [tree.items.get(key) for key in ("about", "title")] if isinstance(tree, Mapping) else []
+    return next((" ".join(each.text.split()) for each in found if isinstance(each, Text)), "")
