@@ -1,6 +1,6 @@
 """The tokenizers of a preparation: those that are named, or new ones learned from a bounded sample of the data."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from regard.data.sampling import shares_of
 from regard.data.settings import DataSettings
 from regard.data.sources import Sort
 from regard.support.errors import Misuse
+from regard.support.progress import Progress
 from regard.text.settings import TokenizerSettings
 from regard.text.tokenizer import Tokenizer
 
@@ -43,24 +44,28 @@ def given(settings: DataSettings, sorts: Mapping[str, Sort], tags: Sequence[str]
 
 
 def learned(
-    settings: DataSettings, sorts: Mapping[str, Sort], tags: Sequence[str], reads: Sequence[Read], fates: Fates
-) -> dict[str, Tokenizer]:
+    settings: DataSettings, sorts: Mapping[str, Sort], tags: Sequence[str], reads: Sequence[Read], fates: Fates,
+    *, quiet: bool = True,
+) -> dict[str, Tokenizer]:  # fmt: skip
     """Tokenizers trained on the sample: one for both sides, or one for each."""
     wanted = settings.tokenizer
     assert isinstance(wanted, TokenizerSettings)
     sides = text_sides(sorts)
     apart = [sides] if wanted.joint or len(sides) == 1 else [[side] for side in sides]
     found: dict[str, Tokenizer] = {}
-    for group in apart:
-        spoken = tags if "source" in group else []
-        tokenizer = Tokenizer.train(sample(settings, sorts, group, reads, fates), wanted, languages=spoken)
-        found |= dict.fromkeys(group, tokenizer)
+    total = sum(quotas(settings, reads, fates)) * len(apart)
+    with Progress("learning the tokenizer", "examples", total, quiet=quiet) as progress:
+        for group in apart:
+            spoken = tags if "source" in group else []
+            texts = sample(settings, sorts, group, reads, fates, told=progress.add)
+            found |= dict.fromkeys(group, Tokenizer.train(texts, wanted, languages=spoken))
     return found
 
 
 def sample(
-    settings: DataSettings, sorts: Mapping[str, Sort], sides: Iterable[str], reads: Sequence[Read], fates: Fates
-) -> Iterator[str]:
+    settings: DataSettings, sorts: Mapping[str, Sort], sides: Iterable[str], reads: Sequence[Read], fates: Fates,
+    *, told: Callable[[int], None] = lambda count: None,
+) -> Iterator[str]:  # fmt: skip
     """The texts of the examples that are drawn, in the order of the data; words are texts of their own."""
     start = 0
     for read, wanted in zip(reads, quotas(settings, reads, fates), strict=True):
@@ -72,6 +77,7 @@ def sample(
             trained = np.flatnonzero(own[first : first + read.record.pieces[number]] == TRAIN).tolist() if often else []
             if places := sorted([*places, *trained * often]):
                 yield from _texts(read.folder, number, sorts, places, sides)
+                told(len(places))
         start += read.record.kept
 
 

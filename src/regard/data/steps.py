@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from regard.data import learning
-from regard.data.deciding import DEV, TEST, Fates, count, decide
+from regard.data.deciding import DEV, TEST, Fates, decide
 from regard.data.encoding import Plan
 from regard.data.finishing import Gathered, Whole, finish
 from regard.data.gathering import Record, gather, sides_of
@@ -94,10 +94,7 @@ class Steps:
         files = {side: self.work / f"{side}.json" for side in learning.text_sides(self.sorts)}
         if all(path.exists() for path in files.values()):
             return {side: Tokenizer.load(path) for side, path in files.items()}
-        wanted = min(count(fates, 0), self.settings.sample)
-        with self._telling("learning the tokenizer", wanted) as told:
-            found = learning.learned(self.settings, self.sorts, self.spoken.tags, train, fates)
-            told.add(wanted)
+        found = learning.learned(self.settings, self.sorts, self.spoken.tags, train, fates, quiet=self.quiet)
         for side, path in files.items():
             found[side].save(path)
         return found
