@@ -1,9 +1,15 @@
-"""What kind of operation a primitive is, read from its schema once."""
+"""What kind of operation a primitive is, read from its schema once, and what came out of a call of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from regard.tracing.record import Called, Ref
+from regard.tracing.rules import RULES
+from regard.tracing.step import Role
 
 CONSTANTS = frozenset({
     "aten.zeros", "aten.ones", "aten.full", "aten.empty", "aten.arange", "aten.eye", "aten.linspace", "aten.logspace",
@@ -60,3 +66,37 @@ def operation(function: Any) -> Operation:
     name = f"{function.namespace}.{plain}"
     results = tuple(each.name for each in schema.arguments if each.is_out)
     return Operation(name, views, UNSAID.get(name, writes), results, composite)
+
+
+def role_of(op: Operation, called: Called, place: int) -> tuple[Role, str, tuple[int, ...]]:
+    """What an output is, by which operation, from what."""
+    entry, sources = RULES.get(op.name), tuple(dict.fromkeys(called.reads))
+    if op.name in RANDOM or (op.name == "aten.native_dropout" and place == 1):
+        return "random", op.name, ()
+    if op.name in CONSTANTS and not (op.name == "aten.fill" and isinstance(called.args[1], Ref)):
+        return "constant", op.name, ()
+    if entry is None:
+        return ("opaque", op.name, sources) if sources else ("constant", op.name, ())
+    return "move" if entry.sort == "move" else "computed", op.name, sources
+
+
+def written_by(op: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    """The tensors that it writes to."""
+    if op.name in UNSAID and not args[5]:
+        return []
+    values: Iterable[Any] = (args[place] if place < len(args) else kwargs.get(name) for place, name in op.writes)
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += [each for each in value if isinstance(each, Tensor)]
+    return found
+
+
+def outputs_in(result: Any) -> list[Tensor | None]:
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result, list | tuple):
+        return [each if isinstance(each, Tensor) else None for each in result]
+    return []

@@ -1,24 +1,23 @@
 """The tape: every primitive operation of a computation, with what went in, what came out, and where it ran."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.tracing import labels
 from regard.tracing.derivation import GIVEN
+from regard.tracing.dispatch import Dispatch
 from regard.tracing.geometry import Geometry
 from regard.tracing.gradients import Gradients
 from regard.tracing.memory import Layer, Memory
 from regard.tracing.modules import Modules
-from regard.tracing.operations import CONSTANTS, RANDOM, UNSAID, Operation, operation
+from regard.tracing.operations import Operation, outputs_in, role_of, written_by
 from regard.tracing.primitives import primitives
 from regard.tracing.record import Called, Record, Ref
 from regard.tracing.recurrent import ORDERS, Recurrent
-from regard.tracing.rules import RULES
 from regard.tracing.step import Held, Role
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Tape:
     def recording(self) -> Iterator[None]:
         labels.recorders.append(self)
         try:
-            with self.modules.watched(), _Mode(self):
+            with self.modules.watched(), Dispatch(self):
                 yield
         finally:
             labels.recorders.remove(self)
@@ -114,13 +113,13 @@ class Tape:
             if op.name == "aten.lift_fresh":  # torch.tensor(...): numbers of the code, not an input
                 self.records[reads[0]].role, self.records[reads[0]].operation = "constant", "tensor"
             return function(*args, **kwargs)
-        written = _written(op, args, kwargs) if op.writes else []
+        written = written_by(op, args, kwargs) if op.writes else []
         for tensor in written:
             self._keep(tensor)
         result = function(*args, **kwargs)
         if op.name == "aten.copy":  # nothing is left of what was there
             reads = [noted[1].record]
-        self._note(op, Called(op.name, function, noted, named, tuple(reads)), _outputs(result), written)
+        self._note(op, Called(op.name, function, noted, named, tuple(reads)), outputs_in(result), written)
         return result
 
     def _note(self, op: Operation, called: Called, outputs: list[Tensor | None], written: list[Tensor]) -> None:
@@ -132,7 +131,7 @@ class Tape:
                 continue
             in_place = any(output is each for each in written)
             if in_place or not self._memory.known(output):
-                numbers[place] = self._add(output, *_role(op, called, place), called, place)
+                numbers[place] = self._add(output, *role_of(op, called, place), called, place)
                 if self._recurrent is not None:
                     self._recurrent.saw(op.name, called, numbers[place])
         called.outputs = tuple(numbers)
@@ -223,67 +222,3 @@ class Tape:
                 f"the trace holds more than max_elements={self._max_elements:,} numbers, at {what}{where}: trace less, "
                 "raise max_elements, or leave the values of big tensors out with largest="
             )
-
-
-class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sends every primitive operation to a tape."""
-
-    # Of those (flex_attention is one) the tape records that they ran.
-    supports_higher_order_operators = True
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Else PyTorch loads its compiler, which takes a second, to keep it from what is never compiled anyway."""
-        return False
-
-    def __init__(self, tape: Tape) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._tape = tape
-        self._operations: dict[Any, Operation] = {}
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        op = self._operations.get(function)
-        if op is None:
-            op = self._operations[function] = operation(function)
-        if op.composite and op.name not in RULES:
-            with self:
-                result = function.decompose(*args, **(kwargs or {}))
-            if result is not NotImplemented:
-                return result
-        return self._tape.run(function, op, args, kwargs or {})
-
-
-def _role(op: Operation, called: Called, place: int) -> tuple[Role, str, tuple[int, ...]]:
-    """What an output is, by which operation, from what."""
-    entry, sources = RULES.get(op.name), tuple(dict.fromkeys(called.reads))
-    if op.name in RANDOM or (op.name == "aten.native_dropout" and place == 1):
-        return "random", op.name, ()
-    if op.name in CONSTANTS and not (op.name == "aten.fill" and isinstance(called.args[1], Ref)):
-        return "constant", op.name, ()
-    if entry is None:
-        return ("opaque", op.name, sources) if sources else ("constant", op.name, ())
-    return "move" if entry.sort == "move" else "computed", op.name, sources
-
-
-def _written(op: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-    """The tensors that it writes to."""
-    if op.name in UNSAID and not args[5]:
-        return []
-    values: Iterable[Any] = (args[place] if place < len(args) else kwargs.get(name) for place, name in op.writes)
-    found: list[Tensor] = []
-    for value in values:
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, list | tuple):
-            found += [each for each in value if isinstance(each, Tensor)]
-    return found
-
-
-def _outputs(result: Any) -> list[Tensor | None]:
-    if isinstance(result, Tensor):
-        return [result]
-    if isinstance(result, list | tuple):
-        return [each if isinstance(each, Tensor) else None for each in result]
-    return []
