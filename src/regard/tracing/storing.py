@@ -121,13 +121,13 @@ def _values(step: Step, packed: bool) -> Any:
     if array.dtype.kind != "f":
         return array.tolist()
     # The shortest decimal that is this number in its own precision, not in float64.
-    return [_number(float(str(each)) if array.dtype == np.float32 else float(each)) for each in array]
+    return [json_number(float(str(each)) if array.dtype == np.float32 else float(each)) for each in array]
 
 
-def _number(value: Any) -> Any:
+def json_number(value: Any) -> Any:
     """A number as JSON has it; what JSON has no number for in a word."""
     if isinstance(value, complex):
-        return {"real": _number(value.real), "imaginary": _number(value.imag)}
+        return {"real": json_number(value.real), "imaginary": json_number(value.imag)}
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
@@ -138,7 +138,7 @@ def _move(move: Move) -> Json:
         {"step": each.step, "start": list(each.start), "size": list(each.size), **_map(each.map)}
         for each in move.pieces
     ]
-    return {"pieces": pieces, "fill": _number(move.fill)}
+    return {"pieces": pieces, "fill": json_number(move.fill)}
 
 
 def _rule(rule: Rule) -> Json:
@@ -160,7 +160,7 @@ def _form(form: Form) -> Json:
     if form.operand >= 0:
         record["operand"] = form.operand
     if form.number is not None:
-        record["number"] = _number(form.number)
+        record["number"] = json_number(form.number)
     if form.name:
         record["name"] = form.name
     return record

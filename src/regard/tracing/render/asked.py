@@ -1,12 +1,12 @@
 """Cells asked for one by one: what a page whose JSON was written without its numbers is answered."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from regard.tracing.derivation import Derivation
+from regard.tracing.storing import json_number
 
 MOST = 20_000
 """Cells in one answer."""
@@ -30,7 +30,7 @@ def answered(derivation: Derivation, step: int, cells: Sequence[int], most: int 
     array = asked.array
     if array is None:
         raise ValueError(f"the values of {asked.name!r} {list(asked.shape)} were left out of the derivation")
-    return {"values": [_plain(array[at].item()) for at in cells], "reach": reach(array)}
+    return {"values": [json_number(array[at].item()) for at in cells], "reach": reach(array)}
 
 
 def reach(array: "np.ndarray[Any, Any]") -> float:
@@ -39,11 +39,3 @@ def reach(array: "np.ndarray[Any, Any]") -> float:
         return 0.0
     sizes = abs(array[np.isfinite(array)])
     return float(sizes.max()) if sizes.size else 0.0
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, complex):
-        return {"real": _plain(value.real), "imaginary": _plain(value.imag)}
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

@@ -48,7 +48,9 @@ class Step {
 
   unpack(values) {
     if (!Array.isArray(values)) {
-      const bytes = Uint8Array.from(atob(values.base64), (letter) => letter.charCodeAt(0));
+      const text = atob(values.base64);
+      const bytes = new Uint8Array(text.length);
+      for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
       return new PACKED[values.type](bytes.buffer);
     }
     const near = ["float32", "bfloat16", "complex64"].includes(this.dtype) ? Math.fround : this.dtype === "float16" ? half : (x) => x;
@@ -98,7 +100,7 @@ class Derivation {
   }
 
   hasValues(step) {
-    if (step.array !== null) return true;
+    if (step.values !== null) return true; // not unpacked for the question alone
     return step.isMove && step.rule.pieces.every((piece) => this.hasValues(this.fine[piece.step]));
   }
 
