@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: run test setup lint clean
 
 run: setup
-	@$(BIN)/regard --version
+	@$(BIN)/regard work self-attention
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
