@@ -52,7 +52,7 @@ def test_the_baseline_learns_the_reward_and_padding_counts_nothing() -> None:
     logits = torch.zeros(1, 2, 4)
     baseline = torch.zeros(1, 2, requires_grad=True)
     choices = Choices(torch.zeros(1, 2, requires_grad=True), torch.zeros(1, 2), baseline)
-    settings = ReinforceSettings(discount=0.0)
+    settings = ReinforceSettings(discount=0.0, baseline=1.0)
     of_choices(logits, torch.tensor([[2, NOTHING]]), choices, settings).backward()
     reward = -torch.log(torch.tensor(4.0))
     torch.testing.assert_close(baseline.grad, torch.tensor([[-2 * reward.item(), 0.0]]))

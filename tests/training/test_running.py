@@ -21,8 +21,9 @@ from regard.support.errors import Failure, Misuse
 from regard.training import recording, shipped
 from regard.training.config import Config
 from regard.training.feeding import feed
+from regard.training.finishing import alike
 from regard.training.objective import Objective
-from regard.training.running import alike, resolved, train
+from regard.training.running import resolved, train
 from regard.training.settings import ReinforceSettings, TeachingSettings
 from tests.training.conftest import WORDS, config, merged, prepared, said, sentences
 
@@ -249,7 +250,7 @@ def test_a_compiled_model_gives_the_same_loss_and_gradients(pairs: Path) -> None
     from regard.training.compiling import compile_parts
     from regard.training.feeding import Fed, shifted
 
-    settings = TransformerSettings(width=16, heads=2, encoder_layers=2, decoder_layers=2, feed_forward=32, dropout=0.0)
+    settings = TransformerSettings(width=16, heads=2, encoder_layers=1, decoder_layers=1, feed_forward=32, dropout=0.0)
     losses = []
     models: list[nn.Module] = []
     for compiled in (False, True):

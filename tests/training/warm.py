@@ -19,7 +19,7 @@ def child(config: dict, run: dict) -> None:
     try:
         import torch
 
-        from regard.training.loop import Stopped
+        from regard.training.progressing import Stopped
         from regard.training.running import train
 
         torch.set_num_threads(1)

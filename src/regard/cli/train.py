@@ -28,7 +28,7 @@ def train(
 
     A run that was stopped or killed goes on where it was when the same command is given again.
     """
-    from regard.training.loop import Stopped
+    from regard.training.progressing import Stopped
     from regard.training.running import train as run
     from regard.training.shipped import found
 

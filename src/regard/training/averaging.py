@@ -48,6 +48,11 @@ class Averaging:
         finally:
             _copy(own, self.own)
 
+    def settle(self) -> None:
+        """The model has the mean weights from now on."""
+        if (mean := self._current()) is not None:
+            _copy(mean, self.own)
+
     def state(self) -> dict[str, object]:
         return {"updates": self.updates, "mean": self.mean, "snapshots": self.snapshots}
 

@@ -1,14 +1,13 @@
 """The loop: batches, an update, now and then an evaluation, a checkpoint, a word to whoever watches.
 
-`Run` holds all that changes while a model trains; `state` and `restore` bring it to the disk and back, to the bit.
+`Run` holds all that changes while a model trains; `resuming` brings it to the disk and back, to the bit.
 """
 
 import math
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,14 +18,16 @@ from torch.optim import Optimizer
 from regard.data.collating import Batch
 from regard.models.contract import Model, SequenceModel
 from regard.support.errors import Failure
-from regard.training import checkpoint
+from regard.training import checkpoint, faults
 from regard.training.averaging import Averaging
 from regard.training.config import Config
 from regard.training.evaluating import Evaluator, Found
 from regard.training.feeding import feed, noised, shared
 from regard.training.optimizers import set_rate
 from regard.training.processes import Processes
+from regard.training.progressing import Best, Counters, Heeding, Stopped
 from regard.training.recording import Recorder
+from regard.training.resuming import state_of
 from regard.training.schedule import Schedule
 from regard.training.stream import Stream
 from regard.training.telling import State, Teller
@@ -34,47 +35,6 @@ from regard.training.updating import History
 
 ASK_EVERY = 8
 """Updates between which several processes agree on whether to stop, save or evaluate by the clock."""
-SHOWN = 12
-"""How many line numbers of a bad batch are told."""
-
-
-class Stopped(Exception):
-    """Asked to stop by a signal; everything is saved."""
-
-    def __init__(self, signal_number: int, path: str) -> None:
-        super().__init__(f"stopped; saved in {path}, and the same command goes on from there")
-        self.signal_number = signal_number
-
-
-@dataclass
-class Best:
-    """One of the best evaluations so far."""
-
-    step: int
-    rank: list[float]
-    """The more the better: the score that decides, and for equals the loss."""
-    file: str
-    figures: dict[str, float]
-
-
-@dataclass
-class Counters:
-    """Numbers that a run goes on with after it was resumed."""
-
-    step: int = 0
-    """Updates, those that were left out counted."""
-    places: int = 0
-    """Target tokens (tags, labels) seen."""
-    seconds: float = 0.0
-    """Spent in training, evaluations included."""
-    training_seconds: float = 0.0
-    """Spent in updates alone."""
-    evaluations: int = 0
-    without_better: int = 0
-    left_out: int = 0
-    """Updates whose loss was not finite."""
-    in_a_row: int = 0
-    done: bool = False
 
 
 @dataclass
@@ -105,7 +65,7 @@ class Run:
         self._recent: deque[tuple[int, Any, Any]] = deque(
             maxlen=len(self.history.losses) + self.config.training.not_finite
         )
-        self._asked_to_stop = 0
+        self._signals = Heeding()
         self._clock = self._told = self._saved = time.monotonic()
         self._since = (0, self._clock)
         self._mean_loss = math.nan
@@ -117,7 +77,7 @@ class Run:
         own = self.config.training
         self.model.train()
         try:
-            with self._heeding_signals():
+            with self._signals:
                 while not self.counters.done:
                     self.step()
                     stop, save, told, over = self._agreed()
@@ -133,7 +93,7 @@ class Run:
                         self.save()
                     if stop and not self.counters.done:
                         raise Stopped(
-                            self._asked_to_stop or signal.SIGTERM, str(checkpoint.path_in(self.config.output))
+                            self._signals.asked or signal.SIGTERM, str(checkpoint.path_in(self.config.output))
                         )
         finally:
             self.stream.close()
@@ -151,7 +111,7 @@ class Run:
         try:
             loss = self.update(fed, places)
         except torch.OutOfMemoryError as error:
-            raise Failure(self._out_of_memory(batches, error)) from None
+            raise Failure(faults.out_of_memory(self.config, self.counters.step, self.device, batches, error)) from None
         self.averaging.after_step()
         self.history.put(loss)
         self.counters.places += places
@@ -180,7 +140,7 @@ class Run:
         limit = own.minutes is not None and self.counters.seconds >= own.minutes * 60
         save = now - self._saved >= own.save_every * 60
         told = now - self._told >= own.tell_every or (self.device.type == "cpu" and self.counters.in_a_row > 0)
-        stop, save, told, limit = self.processes.any([self._asked_to_stop > 0, save, told, limit])
+        stop, save, told, limit = self.processes.any([self._signals.asked > 0, save, told, limit])
         return stop, save, told, limit or self._is_over_by_count()
 
     def _is_over_by_count(self) -> bool:
@@ -229,32 +189,8 @@ class Run:
         self.counters.left_out += 1
         self.counters.in_a_row += 1
         if self.counters.in_a_row >= self.config.training.not_finite:
-            raise Failure(self._not_finite(step))
-
-    def _not_finite(self, step: int) -> str:
-        places = [
-            str(source.origin(int(row))) for number, source, rows in self._recent if number == step for row in rows
-        ]
-        more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-        path = checkpoint.path_in(self.config.output)
-        last = f"the last good checkpoint is {path}" if path.exists() else "there is no checkpoint yet"
-        return (
-            f"step {step:,}: the loss or its gradient was not finite {self.counters.in_a_row} times in a row; {last}. "
-            f"Lower training.optimizer.rate, or look at the examples of this batch: {', '.join(places[:SHOWN])}{more}"
-        )
-
-    def _out_of_memory(self, batches: list[Batch], error: Exception) -> str:
-        sides = [
-            f"{name} {list(each.shape)}"
-            for batch in batches
-            for name, each in (("source", batch.source), ("target", batch.target))
-            if each is not None
-        ]
-        return (
-            f"out of memory on {self.device} at step {self.counters.step:,}, with a batch of {', '.join(sides)}; lower "
-            f"batches.tokens (it is {self.config.batches.tokens}) and raise training.accumulate by as much, or bound "
-            f"the lengths with data.max_tokens ({str(error).splitlines()[0]})"
-        )
+            rows = [(source, each) for number, source, rows in self._recent if number == step for each in rows]
+            raise Failure(faults.not_finite(self.config, step, self.counters.in_a_row, rows))
 
     def _still(self) -> float | None:
         """Seconds until the end, by what has gone so far."""
@@ -319,75 +255,13 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint, and forget weights that are none of the best any more."""
         self.read_losses()
-        state = self.state()  # all processes give their parts
+        state = state_of(self)  # all processes give their parts
         if self.processes.first:
             checkpoint.write(self.config.output, state)
             checkpoint.forget_all_but(self.config.output, [each.file for each in self.best])
         self.processes.wait()
         self._saved = time.monotonic()
 
-    def state(self) -> dict[str, Any]:
-        """All that the run is."""
-        for optimizer in self.optimizers:
-            if hasattr(optimizer, "consolidate_state_dict"):
-                optimizer.consolidate_state_dict(0)
-        random = self.processes.gathered(_random_state(self.device))
-        return {
-            "config": self.config.model_dump(mode="json"),
-            "model": dict(self.model.state_dict()),
-            "optimizers": [each.state_dict()["state"] for each in self.optimizers] if self.processes.first else [],
-            "schedule": self.schedule.state(),
-            "averaging": self.averaging.state(),
-            "stream": self.stream.state(),
-            "random": random,
-            "counters": vars(self.counters),
-            "best": [vars(each) for each in self.best],
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Become what was saved."""
-        self.model.load_state_dict(state["model"])
-        for optimizer, held in zip(self.optimizers, state["optimizers"], strict=True):
-            groups = optimizer.state_dict()["param_groups"]
-            optimizer.load_state_dict({"state": held, "param_groups": groups})
-        self.schedule.restore(state["schedule"])
-        self.averaging.restore(state["averaging"])
-        self.stream.restore(state["stream"])
-        self.counters = Counters(**state["counters"])
-        self.best = [Best(**each) for each in state["best"]]
-        if self.processes.rank < len(state["random"]):
-            _restore_random_state(state["random"][self.processes.rank], self.device)
+    def forget_time(self) -> None:
+        """Speeds are reckoned from here on."""
         self._since = (self.counters.places, time.monotonic())
-
-    @contextmanager
-    def _heeding_signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C end the run after the present update; a second Ctrl-C ends it at once."""
-
-        def heard(number: int, _: Any) -> None:
-            if self._asked_to_stop == signal.SIGINT == number:
-                raise KeyboardInterrupt
-            self._asked_to_stop = number
-
-        try:
-            before = {each: signal.signal(each, heard) for each in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread, where nobody can be heard
-            yield
-            return
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def _random_state(device: torch.device) -> dict[str, Any]:
-    state: dict[str, Any] = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        state["cuda"] = torch.cuda.get_rng_state(device)
-    return state
-
-
-def _restore_random_state(state: dict[str, Any], device: torch.device) -> None:
-    torch.set_rng_state(state["cpu"])
-    if device.type == "cuda" and "cuda" in state:
-        torch.cuda.set_rng_state(state["cuda"], device)

@@ -76,7 +76,7 @@ class ReinforceSettings(Settings):
     """How much less each later word counts in the reward of a choice; 0 rewards a choice by its own word alone."""
     entropy: float = Field(default=0.01, ge=0)
     """Of the entropy of the choices, which keeps them from settling too soon."""
-    baseline: float = Field(default=1.0, ge=0)
+    baseline: float = Field(default=0.1, ge=0)
     """Of the squared error of the learned baseline."""
 
 
