@@ -13,7 +13,21 @@ from regard.tracing.derivation import Derivation
 from regard.tracing.render.colours import CIVIDIS, DIVERGING
 from regard.tracing.render.numbers import checked_digits
 
-PARTS = ("numbers", "exact", "derivation", "equation", "mathml", "colours", "map", "grid", "panel", "around", "viewer")
+PARTS = (
+    "numbers",
+    "exact",
+    "derivation",
+    "equation",
+    "mathml",
+    "colours",
+    "words",
+    "around",
+    "map",
+    "grid",
+    "panel",
+    "asking",
+    "viewer",
+)
 """The files of the viewer, in the order in which they use each other."""
 
 IN_PAGE, IN_NOTEBOOK = 4_000_000, 500_000

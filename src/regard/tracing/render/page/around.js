@@ -1,5 +1,17 @@
 // What stands around the grids: the list of steps, the button that changes the colours, the address.
 
+// A piece of the page: attributes by name, listeners by on….
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
 // The list of steps, under the modules they ran in; many givens stand in a closed box of their own.
 function outlineOf(viewer, givens, steps) {
   const list = element("ol", {}, ...listed(viewer, steps));

@@ -37,22 +37,22 @@ function colourOf(step, value, reach, scheme) {
   return mixed(zero, value < 0 ? negative : positive, reach > 0 ? Math.min(Math.abs(value) / reach, 1) : 0);
 }
 
-// The largest magnitude in a step, so that all its slices share their colours.
+// The largest magnitude in a step, so that all its slices share their colours; of moved numbers in what they come from.
 function reachOf(derivation, step) {
-  if (step.reach === undefined || step.array === null) {
-    let reach = 0;
-    const numbers = step.array ?? (step.isMove && derivation.hasValues(step) ? movedNumbers(derivation, step) : step.cache.values());
-    for (const value of numbers) {
-      const size = Math.abs(Number(value));
-      if (size > reach && size < Infinity) reach = size;
-    }
-    const settled = step.array !== null || (step.isMove && derivation.hasValues(step));
-    if (!settled) return step.told ?? reach;
-    step.reach = reach;
+  if (step.reach !== undefined) return step.reach;
+  if (step.array === null) {
+    if (!step.isMove) return step.told ?? largestOf(step.cache.values());
+    return Math.max(0, ...new Set(step.rule.pieces.map((piece) => reachOf(derivation, derivation.fine[piece.step]))));
   }
+  step.reach = largestOf(step.array);
   return step.reach;
 }
 
-function* movedNumbers(derivation, step) {
-  for (let flat = 0; flat < step.size; flat++) yield derivation.value(step, flat);
+function largestOf(numbers) {
+  let reach = 0;
+  for (const value of numbers) {
+    const size = Math.abs(Number(value));
+    if (size > reach && size < Infinity) reach = size;
+  }
+  return reach;
 }

@@ -3,25 +3,6 @@
 
 const ALL_ROWS = 24, ALL_COLUMNS = 24, SOME_ROWS = 16;
 
-function visibleToken(text) {
-  const plain = text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll("\r", "");
-  const body = plain.replace(/^ +| +$/g, "");
-  if (!body) return "␣".repeat(plain.length) || "∅";
-  const left = plain.length - plain.trimStart().length;
-  return "␣".repeat(left) + body + "␣".repeat(plain.length - left - body.length);
-}
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children);
-  return made;
-}
-
 class Grid {
   constructor(viewer, step) {
     Object.assign(this, { viewer, step, mounted: false, marked: [], cells: new Map() });
@@ -287,14 +268,4 @@ class Grid {
     cell.scrollIntoView({ block: "nearest", inline: "nearest" });
     this.viewer.flush();
   }
-}
-
-function shapeWords(shape) {
-  return shape.length ? shape.join(" × ") : "one number";
-}
-
-// What an axis before the last two is; that of heads is known by attention's four axes.
-function axisWord(step, axis) {
-  if (step.kind === "weights" && step.shape.length === 4) return ["example", "head"][axis];
-  return `axis ${axis}`;
 }

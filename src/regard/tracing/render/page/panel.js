@@ -149,17 +149,3 @@ class Panel {
     event.preventDefault();
   }
 }
-
-// `row are, column how`, or with attention's words.
-function placeWords(step, flat) {
-  const index = step.index(flat);
-  const last = index.length - 1;
-  const words = index.map((at, axis) => {
-    const tokens = step.axes.length ? step.axes[axis] : null;
-    if (!tokens) return "";
-    const attention = step.kind === "weights" && axis >= last - 1;
-    const what = attention ? ["query", "key"][axis - last + 1] : axis === last ? "column" : axis === last - 1 ? "row" : axisWord(step, axis);
-    return `${what} ${visibleToken(tokens[at])}`;
-  });
-  return words.filter(Boolean).join(", ");
-}

@@ -63,7 +63,7 @@ class Viewer {
 
   section(step) {
     const heading = element("h2", { class: "rg-formula" });
-    heading.innerHTML = `<math>${this.headingMarkup(step)}</math>`;
+    heading.innerHTML = `<math>${headingMarkup(this.derivation, step)}</math>`;
     heading.addEventListener("click", (event) => {
       const link = event.target.closest("[data-step]");
       if (link) this.showStep(this.derivation.fine[Number(link.dataset.step)]);
@@ -77,24 +77,6 @@ class Viewer {
     const made = element("section", { class: `rg-step${wide ? " rg-wide" : ""}`, "aria-label": step.name, "data-position": step.position }, ...parts);
     this.sections.set(step, made);
     return made;
-  }
-
-  headingMarkup(step) {
-    const name = nameMarkup(step.name);
-    if (step.formula) {
-      const inputs = step.inputs.map((each) => this.derivation.names.get(each)).filter(Boolean);
-      const link = (word) => {
-        const found = inputs.find((each) => each.label === word || each.name === word || each.name.endsWith(`.${word}`));
-        return found ? ` data-step="${found.position}" class="rg-link"` : "";
-      };
-      return row(`${name}${mo("=")}${formulaMarkup(step.formula, link)}`);
-    }
-    if (step.isGiven) {
-      const said = { given: "is given", parameter: "is a parameter", constant: "is a constant", random: "is drawn by chance" };
-      return row(`${name}<mtext class="rg-said">&nbsp;${said[step.role]}</mtext>`);
-    }
-    const of = step.inputs.length ? ` of ${step.inputs.join(", ")}` : "";
-    return row(`${name}<mtext class="rg-said">&nbsp;by ${safe(step.operation + of)}</mtext>`);
   }
 
   // A cell as text, as the terminal has it, and its parents: for pages around this one.
@@ -260,40 +242,8 @@ class Viewer {
     new MutationObserver(follow).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   }
 
-  // What was looked for and is not here is asked for, all at once.
-  async flush() {
-    const { derivation, options } = this;
-    const wanted = [...derivation.wanted];
-    derivation.wanted.clear();
-    if (!options.cells || !wanted.length || this.failed) return;
-    try {
-      await Promise.all(wanted.map(([step, cells]) => this.fetchCells(step, [...cells])));
-    } catch (error) {
-      this.failed = true;
-      this.sayFailed(error.message);
-      return;
-    }
-    for (const grid of this.grids.values()) if (grid.mounted && grid.waiting) grid.render();
-    if (this.trail.length) this.refreshPanel();
-    if (derivation.wanted.size) await this.flush();
-  }
-
-  // In place, where it is seen and heard, with the way to try again.
-  sayFailed(reason) {
-    const again = element("button", { type: "button" }, "Try again");
-    const notice = element("p", { class: "rg-notice", role: "alert" }, `The numbers could not be fetched: ${reason}. `, again);
-    again.addEventListener("click", () => {
-      notice.remove();
-      this.failed = false;
-      this.redraw();
-    });
-    this.body.before(notice);
-  }
-
-  async fetchCells(step, cells) {
-    const { values, reach } = await this.options.cells({ step: step.position, name: step.name, cells });
-    if (reach !== undefined) step.told = reach;
-    cells.forEach((flat, k) => step.cache.set(flat, typeof values[k] === "string" ? WORDS[values[k]] : values[k]));
+  flush() {
+    return askForCells(this);
   }
 
   // `A[1, 2]`, from the options or the address.
@@ -306,19 +256,6 @@ class Viewer {
     this.open(step, ravel(index, step.shape));
     requestAnimationFrame(() => this.reach(step, ravel(index, step.shape), false));
   }
-}
-
-function spoken(cell, digits) {
-  const { step, flat } = cell;
-  const where = placeWords(step, flat);
-  return `${step.name}${step.place(flat)}${where ? ` (${where})` : ""}: ${equation(cell, digits, 8, TEXT)}`;
-}
-
-function noteOf(step) {
-  const parts = [shapeWords(step.shape)];
-  if (step.kind === "weights" && step.shape.length > 1) parts.push("rows are queries, columns keys");
-  if (step.module && !step.name.startsWith(step.module)) parts.push(step.module);
-  return parts.join(" · ");
 }
 
 function mountDerivation(host, derivation, options = {}) {
