@@ -137,7 +137,29 @@ def cells(derivation: Derivation) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def test_every_cell_opens_and_its_arithmetic_is_true(everything: Solution) -> None:
-    derivation, opened = everything.derivation, 0
+    assert opened_and_true(everything.derivation) > 150
+
+
+def test_every_cell_of_whole_layers_opens_as_well() -> None:
+    matrix = "[[0.1, -0.4], [0.7, 0.3]]"
+    names = [f"{letter}_{each}" for letter in "WU" for each in "QKVO"] + ["W_1", "W_2", "X", "Y"]
+    given = "\n".join(f"  {name}: {matrix}" for name in names)
+    own, crossing = "W_Q, W_K, W_V", "U_Q, U_K, U_V"
+    lines = {
+        "en": f"encoder_layer(X, {own}, W_1, W_2, W_O=W_O, b_1=v, heads=2, gain_1=v, shift_1=v, mask=window(1))",
+        "de": f"decoder_layer(Y, en, {own}, {crossing}, W_1, W_2, U_O=U_O, norm=pre)",
+        "ba": "bahdanau(v, X, W_1, W_2, v, b=v)",
+        "lu": "luong(v, X, stack(concat(v, v), concat(v, v)).T, v, kind=concat)",
+        "se": f"self_attention(X, {own}, scale=root, normalise=sparsemax)",
+    }
+    steps = "\n".join(f"  {name}: {line}" for name, line in lines.items())
+    solution = solve(problem_from(f"given:\n  v: [0.5, -1]\n{given}\nsteps:\n{steps}"))
+    assert opened_and_true(solution.derivation) > 150
+
+
+def opened_and_true(derivation: Derivation) -> int:
+    """How many cells there are with arithmetic, all of it true."""
+    opened = 0
     for name, index in cells(derivation):
         cell = derivation.why(name, *index)
         assert cell.text, (name, index)
@@ -149,7 +171,7 @@ def test_every_cell_opens_and_its_arithmetic_is_true(everything: Solution) -> No
             f"{name}{index}: {cell.text}"
         )
         opened += 1
-    assert opened > 150
+    return opened
 
 
 def test_the_values_of_the_derivation_are_those_of_the_solution(everything: Solution) -> None:
