@@ -224,6 +224,48 @@ def test_words_of_one_kind_lie_together_in_the_plane(by: str) -> None:
     assert silhouette_score(points, np.repeat([0, 1, 2], 6)) > 0.6
 
 
+def texts_of_kinds(count: int = 3000) -> list[str]:
+    """Sentences in which words of one kind stand where others of that kind may."""
+    draw = np.random.default_rng(0)
+    forms = ["the {animals} {verbs} the food", "a {plants} grows in soil", "they {verbs} and see the {animals}"]
+    return [forms[n % 3].format(**{name: draw.choice(words) for name, words in GROUPS.items()}) for n in range(count)]
+
+
+def test_words_in_like_company_learn_like_vectors() -> None:
+    from sklearn.metrics import silhouette_score
+
+    learned = Vectors.learn(texts_of_kinds(), 8)
+    words = [word for each in GROUPS.values() for word in each]
+    assert silhouette_score(learned.of(words), np.repeat([0, 1, 2], 6)) > 0.6
+    assert all(near.word.startswith("a") for near in learned.nearest("a0", 5))
+    assert np.array_equal(learned.matrix, Vectors.learn(texts_of_kinds(), 8).matrix)
+    assert learned.words[0] == "the"
+
+
+def test_company_is_counted_by_distance_and_weighed_against_chance() -> None:
+    """By hand: a b c a b, window 2. N_ab = 1 + 1 + 1/2, N_ac = 1/2 + 1, N_bc = 1 + 1/2."""
+    from scipy.sparse import csr_matrix
+
+    from regard.text.vectors import learning
+
+    near = learning._near([["a", "b", "c", "a", "b"]], {"a": 0, "b": 1, "c": 2}, 2)
+    assert near.toarray().tolist() == [[0, 2.5, 1.5], [2.5, 0, 1.5], [1.5, 1.5, 0]]
+    found = learning._information(csr_matrix(near)).toarray()
+    sums, smooth = [4, 4, 3], [4**0.75, 4**0.75, 3**0.75]
+    expected = [
+        [max(0, math.log(n * sum(smooth) / (sums[i] * smooth[j]))) if n else 0 for j, n in enumerate(row)]
+        for i, row in enumerate(near.toarray().tolist())
+    ]
+    assert found == pytest.approx(np.array(expected))
+
+
+def test_vectors_wider_than_there_are_words_cannot_be_learned() -> None:
+    with pytest.raises(ValueError, match="width: expected fewer than the 2 words that come 5 times or more; got 2"):
+        Vectors.learn(["a b"] * 5, 2)
+    with pytest.raises(ValueError, match="expected a list of texts; got one text"):
+        Vectors.learn("a b c", 2)
+
+
 def test_the_picture_names_every_word_once_in_its_groups_colour(tmp_path: Path) -> None:
     figure = picture(three_groups(), GROUPS, tmp_path / "words.svg")
     axes = figure.axes[0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +69,9 @@ def bag_of_words(
 ) -> Table:
     """How often each word occurs in each text; with `occurs` 1 where it does at all. Their order is forgotten."""
     counter = _sklearn().CountVectorizer(
-        analyzer=_Analyzer(lowercase), vocabulary=None if vocabulary is None else list(vocabulary), binary=occurs
+        analyzer=partial(words_in, lowercase=lowercase),
+        vocabulary=None if vocabulary is None else list(vocabulary),
+        binary=occurs,
     )
     if isinstance(texts, str):
         raise ValueError("texts: expected a list of texts; got one text")
@@ -104,15 +107,10 @@ def tf_idf(
     return Table(counts.words, counts.values.multiply(1 / length[:, None]).multiply(idf[None]).tocsr())
 
 
-class _Analyzer:
+def words_in(text: str, lowercase: bool) -> list[str]:
     """The words of a text, punctuation left out."""
-
-    def __init__(self, lowercase: bool) -> None:
-        self.lowercase = lowercase
-
-    def __call__(self, text: str) -> list[str]:
-        found = (word.text for word in words_of(text.lower() if self.lowercase else text))
-        return [word for word in found if any(each.isalnum() for each in word)]
+    found = (word.text for word in words_of(text.lower() if lowercase else text))
+    return [word for word in found if any(each.isalnum() for each in word)]
 
 
 def _sklearn() -> Any:

@@ -47,6 +47,25 @@ class Vectors:
 
         return read(Path(path), words, most)
 
+    @classmethod
+    def learn(
+        cls,
+        texts: Iterable[str],
+        width: int = 100,
+        *,
+        window: int = 4,
+        min_count: int = 5,
+        most: int = 50_000,
+        lowercase: bool = True,
+        seed: int = 0,
+    ) -> "Vectors":
+        """From texts: words that stand in like company (within `window` words) get like vectors; see `learning`."""
+        from regard.text.vectors.learning import learn
+
+        return learn(
+            texts, width, window=window, min_count=min_count, most=most, lowercase=lowercase, seed=seed
+        )  # fmt: skip
+
     def save(self, path: str | Path, *, binary: bool = False) -> None:
         """As word2vec writes them, atomically; other tools read it."""
         from regard.text.vectors.reading import write
