@@ -23,11 +23,13 @@ class Gradients:
         """Be told of the gradient for a tensor. Hooks return nothing, so the gradient stays what it is."""
         if not tensor.requires_grad or number in self._hooks or not torch.is_grad_enabled():
             return
-        receive: Callable[[Tensor], None] = partial(self._receive, number)
+        receive: Callable[[Tensor | None], None] = partial(self._receive, number)
         self._hooks[number] = tensor.register_hook(receive)  # type: ignore[no-untyped-call]
 
-    def _receive(self, number: int, gradient: Tensor) -> None:
-        self.of.setdefault(number, []).append(self._tape.number(gradient))
+    def _receive(self, number: int, gradient: Tensor | None) -> None:
+        """There is none for what only the backward pass reads, like the statistics of a norm."""
+        if gradient is not None:
+            self.of.setdefault(number, []).append(self._tape.number(gradient))
 
     def close(self) -> None:
         for hook in self._hooks.values():

@@ -1,6 +1,17 @@
 """One rule a primitive: which cells made a cell, and how the arithmetic reads."""
 
-from regard.tracing.rules import elementwise, fused, gradients, losses, moves, norms, products, reductions
+from regard.tracing.rules import convolution, elementwise, fused, gradients, losses, moves, norms, products, reductions
 from regard.tracing.rules.table import RULES
 
-__all__ = ["RULES", "elementwise", "fused", "gradients", "losses", "moves", "norms", "products", "reductions"]
+__all__ = [
+    "RULES",
+    "convolution",
+    "elementwise",
+    "fused",
+    "gradients",
+    "losses",
+    "moves",
+    "norms",
+    "products",
+    "reductions",
+]

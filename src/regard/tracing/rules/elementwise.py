@@ -21,8 +21,8 @@ from regard.tracing.forms import (
     scaled,
     times,
 )  # fmt: skip
-from regard.tracing.index import Move
-from regard.tracing.rules.call import Call
+from regard.tracing.index import Move, row_strides
+from regard.tracing.rules.call import Call, axis
 from regard.tracing.rules.moves import copied
 from regard.tracing.rules.table import rule
 
@@ -242,3 +242,57 @@ def native_dropout(c: Call) -> Rule:
     """x · kept / (1 - p): what is kept was drawn by chance."""
     kept = times(c.at(c["input"]), c.at(c.sibling(1)))
     return c.rule(divided(kept, number(1 - c["p"])) if c["train"] is not False and c["p"] < 1 else kept)
+
+
+@rule("each", "hardsigmoid", "hardswish")
+def hard(c: Call) -> Rule:
+    """min(max(x + 3, 0), 6) / 6, times x for hardswish"""
+    x = c.at(c["self"])
+    bent = function("minimum", function("maximum", plus(x, number(3)), number(0)), number(6))
+    swish = c.function._overloadpacket.__name__.startswith("hardswish")
+    return c.rule(divided(times(x, bent) if swish else bent, number(6)))
+
+
+@rule("each", "glu")
+def glu(c: Call) -> Rule:
+    """a σ(b), the halves of an axis"""
+    source = c.source("self")
+    strides, dim = row_strides(source.shape), axis(c["dim"], source.axes)
+    a, b = (c.read(source, strides, half * c.shape[dim] * strides[dim]) for half in (0, 1))
+    return c.rule(times(a, function("sigmoid", b)))
+
+
+@rule("each", "round")
+def round_(c: Call) -> Rule | None:
+    """To the nearest whole number, halves to the even one."""
+    return None if c.get("decimals") else _named("round", c)
+
+
+@rule("each", "erfc")
+def erfc(c: Call) -> Rule:
+    return c.rule(minus(number(1), function("erf", c.at(c["self"]))))
+
+
+@rule("each", "logit")
+def logit(c: Call) -> Rule | None:
+    x = c.at(c["self"])
+    return None if c["eps"] is not None else c.rule(function("log", divided(x, minus(number(1), x))))
+
+
+@rule("each", "fmod")
+def fmod(c: Call) -> Rule:
+    """a - b trunc(a / b)"""
+    a, b = c.at(c["self"]), c.at(c["other"])
+    return c.rule(minus(a, times(b, function("trunc", divided(a, b)))))
+
+
+@rule("each", "logaddexp")
+def logaddexp(c: Call) -> Rule:
+    a, b = c.at(c["self"]), c.at(c["other"])
+    return c.rule(function("log", plus(function("exp", a), function("exp", b))))
+
+
+@rule("each", "hypot")
+def hypot(c: Call) -> Rule:
+    a, b = c.at(c["self"]), c.at(c["other"])
+    return c.rule(function("sqrt", plus(function("square", a), function("square", b))))

@@ -1,7 +1,11 @@
 """Normalisation: the mean and the root of the variance are steps of their own, and a cell is made with them."""
 
-from regard.tracing.forms import Form, Rule, function, minus, number, over, plus, times
-from regard.tracing.rules.call import Call, Source
+import numpy as np
+import torch
+
+from regard.tracing.forms import Form, Rule, function, minus, number, over, plus, times, total
+from regard.tracing.index import row_strides
+from regard.tracing.rules.call import Call, Source, table
 from regard.tracing.rules.reductions import reduced
 from regard.tracing.rules.table import rule
 
@@ -59,8 +63,6 @@ def rms_norm(c: Call) -> Rule:
         squares = function("square", reduced(c, x, list(range(lead, x.axes))))
         eps = c["eps"]
         if eps is None:
-            import torch
-
             eps = torch.finfo(x.dtype).eps
         return c.rule(function("rsqrt", plus(over("mean", squares), number(eps))))
     return _normed(c, times(c.at(x), c.at(c.sibling(1), range(x.axes))), None)
@@ -80,10 +82,6 @@ def group_norm(c: Call) -> Rule:
 
 def _of_group(c: Call, statistic: Source, groups: int) -> Form:
     """The statistic of the group in which the channel lies."""
-    import numpy as np
-
-    from regard.tracing.rules.call import table
-
     channels = c.shape[1]
     index = (np.arange(channels) // (channels // groups)).reshape(1, -1, *(1,) * (len(c.shape) - 2))
     return c.read(statistic, table(index, d0=groups))
@@ -104,3 +102,59 @@ def batch_norm(c: Call) -> Rule | None:
         return _normed(c, times(minus(c.at(x), c.at(c.sibling(1), [1])), c.at(c.sibling(2), [1])), [1])
     spread = function("rsqrt", plus(c.at(c["running_var"], [1]), number(c["eps"])))
     return _normed(c, times(minus(c.at(x), c.at(c["running_mean"], [1])), spread), [1])
+
+
+@rule("over", "native_group_norm_backward")
+def group_norm_backward(c: Call) -> Rule:
+    """With n = (x - mean) rstd and h = g γ: rstd (h - mean(h) - n mean(h n)) over a group; Σ g n for γ; Σ g for β"""
+    g, x, groups = c.source("grad_out"), c.source("input"), c["group"]
+    each = x.shape[1] // groups
+    batch, channel = c["C"] * c["HxW"], c["HxW"]
+    if c.output:
+        c.inner = (c["N"], c["HxW"])
+        places = (channel, batch, 1)
+        index = np.arange(x.shape[1]) // each
+        mean, rstd = (c.read(c.source(name), table(index.reshape(-1, 1, 1), d1=groups)) for name in ("mean", "rstd"))
+        return c.rule(total(_of_norm(c, c.read(g, places), c.read(x, places), mean, rstd)))
+    c.inner = (each, c["HxW"])
+    group = (np.arange(x.shape[1]) // each).reshape(1, -1, *(1,) * x.axes)
+    along = table(group * each * channel, **{"d0": batch, f"d{x.axes}": channel, f"d{x.axes + 1}": 1})
+    mean, rstd = (c.read(c.source(name), table(group, d0=groups)) for name in ("mean", "rstd"))
+    h, others = c.at(g), c.read(g, along)
+    if c.get("weight") is not None:
+        h = times(h, c.at(c["weight"], [1]))
+        others = times(others, c.read(c.source("weight"), table(group * each, **{f"d{x.axes}": 1})))
+    own, row = (times(minus(cells, mean), rstd) for cells in (c.at(x), c.read(x, along)))
+    inner = times(own, over("mean", times(others, row)))
+    return c.rule(times(rstd, minus(minus(h, over("mean", others)), inner)))
+
+
+def _of_norm(c: Call, g: Form, x: Form, mean: Form, rstd: Form) -> Form:
+    """What is summed up for γ, the second output, or β."""
+    return times(g, minus(x, mean), rstd) if c.output == 1 else g
+
+
+@rule("over", "native_batch_norm_backward")
+def batch_norm_backward(c: Call) -> Rule:
+    """As of a group norm, over the channel; where it does not train the statistics are constants: g γ rstd."""
+    g, x = c.source("grad_out"), c.source("input")
+    strides = row_strides(x.shape)
+    others = [d for d in range(x.axes) if d != 1]
+    c.inner = tuple(x.shape[d] for d in others)
+    per = [0] if c.output else [1]
+    if c["train"]:
+        mean, rstd = c.at(c["save_mean"], per), c.at(c["save_invstd"], per)
+    else:
+        mean = c.at(c["running_mean"], per)
+        rstd = function("rsqrt", plus(c.at(c["running_var"], per), number(c["eps"])))
+    lead = (strides[1],) if c.output else (0, strides[1], *(0 for _ in x.shape[2:]))
+    along = (*lead, *(strides[d] for d in others))
+    all_g, all_x = c.read(g, along), c.read(x, along)
+    if c.output:
+        return c.rule(total(_of_norm(c, all_g, all_x, mean, rstd)))
+    slope = rstd if c.get("weight") is None else times(c.at(c["weight"], [1]), rstd)
+    if not c["train"]:
+        return c.rule(times(c.at(g), slope))
+    own, row = (times(minus(cells, mean), rstd) for cells in (c.at(x), all_x))
+    inner = times(own, over("mean", times(all_g, row)))
+    return c.rule(times(slope, minus(minus(c.at(g), over("mean", all_g)), inner)))

@@ -73,12 +73,13 @@ def norm(c: Call) -> Rule:
     return c.rule(over("norm", reduced(c, source, _dims(c, source)), 2 if order is None else order))
 
 
-@rule("over", "cumsum")
-def cumsum(c: Call) -> Rule:
-    """Σ over the places up to its own."""
+@rule("over", "cumsum", "cumprod")
+def cumulated(c: Call) -> Rule:
+    """The sum or the product over the places up to its own."""
     source = c.source("self")
+    join = "product" if c.function._overloadpacket.__name__.startswith("cumprod") else "sum"
     if not source.axes:
-        return c.rule(total(c.at(source)))
+        return c.rule(over(join, c.at(source)))
     dim = axis(c["dim"], source.axes)
     n, strides = source.shape[dim], row_strides(source.shape)
     here, there = np.ogrid[:n, :n]
@@ -87,7 +88,7 @@ def cumsum(c: Call) -> Rule:
     shape[dim] = n
     c.inner = (n,)
     others = {f"d{d}": strides[d] for d in range(source.axes) if d != dim}
-    return c.rule(total(c.read(source, table(upto.reshape(shape), **others))))
+    return c.rule(over(join, c.read(source, table(upto.reshape(shape), **others))))
 
 
 def row(c: Call, source: Source, dim: int) -> tuple[int, ...]:
