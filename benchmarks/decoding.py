@@ -26,6 +26,7 @@ from regard.models.sizes import Sizes
 from regard.models.transformer import Transformer
 from regard.models.transformer_settings import TransformerSettings
 from regard.pipeline.precision import in_precision, pays
+from regard.support.memory import keep_freed_memory
 from regard.text.specials import END, PAD, START
 
 HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "out": "out_proj"}
@@ -154,17 +155,19 @@ def main() -> None:
     print(
         f"{layers}+{layers} layers, width {width}, vocabulary {given.vocabulary}, {count} sentences × {tokens} tokens,"
     )
-    print(
-        f"{torch.cuda.get_device_name() if gpu else f'{torch.get_num_threads()} CPU threads'}, torch {torch.__version__}"
-    )
+    where = torch.cuda.get_device_name() if gpu else f"{torch.get_num_threads()} CPU threads"
+    print(f"{where}, torch {torch.__version__}")
     some = source[:32]
     print(f"both say the same for {agreement(model, marian, some, 5, tokens):.0%} of 32 sentences (float32, beam 5)")
     if gpu:
         model, marian = model.bfloat16(), marian.bfloat16()
     kinds = {"bfloat16" if gpu else "float32": model}
-    if not gpu and pays():
-        kinds["bfloat16"] = in_precision(copy.deepcopy(model), "bfloat16")  # type: ignore[assignment]
-        print(f"in bfloat16 regard says the same for {same(model, kinds['bfloat16'], some, tokens):.0%} of them")
+    if not gpu:
+        keep_freed_memory()  # as regard's commands do; MarianMT has it too
+    for kind in () if gpu else ("packed", "bfloat16"):
+        if pays(kind):  # type: ignore[arg-type]
+            kinds[kind] = in_precision(copy.deepcopy(model), kind)  # type: ignore[arg-type,assignment]
+            print(f"{kind}: regard says the same for {same(model, kinds[kind], some, tokens):.0%} of them")
     lists = source.cpu().tolist()
     if given.trace:
         profiled(lambda: search_many(model, lists, settings(5, tokens), rows=given.rows), given.trace)

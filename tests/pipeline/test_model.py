@@ -15,7 +15,7 @@ from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
 from regard.pipeline.model import Pipeline
-from regard.pipeline.precision import Halved, in_precision
+from regard.pipeline.precision import Halved, Packed, in_precision
 from regard.pipeline.results import Piece, by_words
 from regard.support.errors import Failure, Misuse
 from regard.text.settings import TokenizerSettings
@@ -160,6 +160,23 @@ def test_bfloat16_says_nearly_always_the_same(folder: Path, model: Pipeline) -> 
     assert [each.score for each in one] != [each.score for each in other]
     with pytest.raises(Misuse, match=r"unknown precision 'bf16'; did you mean 'bfloat16'\?"):
         regard.load(folder, precision="bf16")  # type: ignore[arg-type]
+
+
+def test_packed_says_the_same_to_the_last_digit_but_one(folder: Path, model: Pipeline) -> None:
+    quick = regard.load(folder, precision="packed")
+    assert sum(isinstance(each, Packed) for each in quick.model.modules()) > 10
+    texts = [f"{a} {b} {c}." for a in ("one", "six") for b in ("two", "ten", "nine") for c in ("four", "eight")]
+    one, other = (each.translate(texts, to="de", nbest=3) for each in (model, quick))
+    assert [[each.text for each in found.all] for found in one] == [
+        [each.text for each in found.all] for found in other
+    ]
+    assert [each.score for each in one] == pytest.approx([each.score for each in other], abs=1e-5)
+    layer = next(each for each in quick.model.modules() if isinstance(each, Packed))
+    x = torch.randn(40, 1, layer.in_features)
+    with torch.inference_mode():
+        torch.testing.assert_close(layer(x), layer.own(x), rtol=1e-5, atol=1e-5)
+    assert layer(x).requires_grad  # whoever differentiates gets the plain product
+    assert regard.load(folder, precision="auto").translate(["one."], to="es")[0].text == "uno."
 
 
 def test_in_bfloat16_the_best_logits_are_those_of_float32(folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.support.errors import Misuse
+from regard.support.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from regard.pipeline.fast.engine import Fast
@@ -16,7 +17,11 @@ Model = Annotated[str | None, typer.Option("--model", "-m", help="The model's fo
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of the CPU; all cores otherwise.")]
 Precision = Annotated[
-    str, typer.Option(help="float32, bfloat16 (quicker where a CPU multiplies in it), or auto: where that pays.")
+    str,
+    typer.Option(
+        help="float32; packed: the same, by a library that some CPUs are quicker with; bfloat16; auto: packed "
+        "where it pays."
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -41,6 +46,8 @@ def opened(
 
     if threads is not None:
         torch.set_num_threads(threads)
+    if device == "cpu":
+        keep_freed_memory()
     return load(model, _known(device), precision=precision)  # type: ignore[arg-type]  # load checks it
 
 

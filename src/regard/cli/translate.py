@@ -49,7 +49,7 @@ def translate(
     settings: Settings = None,
     fresh: Fresh = False,
     device: Device = "cpu",
-    precision: Precision = "float32",
+    precision: Precision = "auto",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -95,7 +95,7 @@ def predict(
     settings: Settings = None,
     fresh: Fresh = False,
     device: Device = "cpu",
-    precision: Precision = "float32",
+    precision: Precision = "auto",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:

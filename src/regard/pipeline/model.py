@@ -32,8 +32,9 @@ CALLS = {
 def load(folder: str | Path, device: str = "cpu", *, precision: Precision = "float32") -> "Pipeline":
     """A model folder, ready to be asked. Raises Misuse with one sentence about what is missing or wrong.
 
-    precision: bfloat16 multiplies in it, about twice as fast on a CPU that can and nearly always to the same text;
-    auto does so where that pays.
+    precision: packed is float32 by a library that some CPUs are twice as quick with, at the price of a second copy of
+    the weights; bfloat16 is quicker still where a CPU multiplies in it, and nearly always gives the same text; auto is
+    packed where trying shows that it pays.
     """
     if precision not in PRECISIONS:
         raise Misuse(unknown("precision", str(precision), PRECISIONS))
