@@ -23,7 +23,7 @@ INNER = ("a", "r", "z", "n", "i", "f", "g", "o", "C", "h", "from_x", "from_h", "
 WORDS = {
     "mm": "product", "bmm": "product", "mv": "product", "dot": "product", "mul": "product", "add": "sum",
     "sub": "difference", "rsub": "difference", "div": "quotient", "pow": "power", "amax": "max", "amin": "min",
-    "native_layer_norm": "norm", "where": "choice", "scalar_tensor": "number",
+    "where": "choice", "scalar_tensor": "number", "native_layer_norm": "norm", "to_copy": "copy",
 }  # fmt: skip
 """What the primitives are called where they stand for themselves."""
 
@@ -75,8 +75,8 @@ def _better(steps: tuple[Step, ...], names: Collection[str]) -> dict[str, str]:
     for step in reversed(steps):
         owner = step.name if step.name in names else owner
         if step.shown and step.name not in names and step.role not in GIVEN and not step.name.startswith(f"{owner}."):
-            operation = step.operation.rpartition(".")[2].strip("_")
-            whose[step.name] = f"{owner}.{WORDS.get(operation, operation)}"
+            called = step.name.rpartition(".")[2].partition("#")[0].strip("_")
+            whose[step.name] = f"{owner}.{WORDS.get(called, called)}"
     often, seen, found = Counter(whose.values()), Counter[str](), {}
     for name, better in reversed(whose.items()):
         seen[better] += 1
