@@ -42,7 +42,7 @@ def settle(
     """
     found = kept(mask, torch.Size(shape), torch.device(device))
     promised = Kept(found.cells, None if alive else found.queries, None if clean else found.keys)
-    return Settled(found.cells, promised, repr(mask))
+    return Settled(found.cells, promised, mask)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,11 +50,11 @@ class Settled(Cells):
     """Booleans with what follows from them."""
 
     kept: Kept
-    said: str
-    """The rule as it was written."""
+    rule: Mask
+    """As it was written: told only when it is asked for, since lengths on a GPU would be waited for."""
 
     def __repr__(self) -> str:
-        return self.said
+        return repr(self.rule)
 
 
 def _unless_all(real: Tensor) -> Tensor | None:
