@@ -1,12 +1,17 @@
 """Every printed equation is true: for every rule, over random inputs, the operands make the recorded value."""
 
+import json
+
+import jsonschema_rs
 import pytest
 import torch
 
 import regard
+from regard.tracing.derivation import Derivation
 from regard.tracing.rules import RULES
 from tests.tracing.arithmetic import every_equation_is_true
 from tests.tracing.cases import CASES, GRADIENTS, r
+from tests.tracing.test_storing import SCHEMA
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -37,3 +42,24 @@ def test_every_rule_has_a_case() -> None:
             function(r(3, 4).requires_grad_()).sum().backward()
         seen.update(record.operation for record in tape.records)
     assert set(RULES) - seen == OF_A_GPU
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "conv2d", "cross", "masked", "embedding", "random", "cumsum"])
+def test_what_was_traced_reads_back_from_json_to_an_equal_derivation(name: str) -> None:
+    torch.manual_seed(0)
+    more = {
+        "cross": lambda: torch.nn.functional.cross_entropy(r(3, 4), torch.tensor([0, -100, 2])),
+        "masked": CASES["softmax with blocked cells"],
+        "random": CASES["dropout of a function"],
+    }
+    with regard.trace() as tape:
+        output = (more.get(name) or CASES[name])()
+    derivation = tape.derivation(output)
+    text = derivation.to_json()
+    jsonschema_rs.validate(SCHEMA, json.loads(text))
+    back = Derivation.from_json(text)
+    assert back == derivation
+    index = (0,) * derivation.target.value.dim()
+    last = derivation.target.name
+    assert back.why(last, *index).text == derivation.why(last, *index).text
+    assert back.why(last, *index).parents == derivation.why(last, *index).parents

@@ -1,10 +1,11 @@
 """What a tape records: compiled code, operators of higher order, threads, tapes in tapes."""
 
 import threading
+import weakref
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import regard
 from regard.tracing import label
@@ -130,3 +131,25 @@ def test_a_tensor_without_strides_passes_through() -> None:
         sparse = torch.eye(3).to_sparse()
         y = torch.sparse.mm(sparse, torch.randn(3, 2))
     assert tape.derivation(y).target.shape == (3, 2)
+
+
+def test_a_tape_keeps_no_graph_of_the_backward_pass() -> None:
+    class Kept:
+        def __init__(self, tensor: Tensor) -> None:
+            self.tensor = tensor
+
+    alive: list[weakref.ref[Kept]] = []
+
+    def pack(tensor: Tensor) -> Kept:
+        kept = Kept(tensor)
+        alive.append(weakref.ref(kept))
+        return kept
+
+    w = torch.randn(3, 3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept.tensor), regard.trace() as tape:
+        loss = (torch.randn(2, 3) @ w).square().sum()
+    assert [each() for each in alive if each() is not None]
+    derivation = tape.derivation(loss)
+    del loss
+    assert [each() for each in alive if each() is not None] == []
+    assert derivation.target.has_values
