@@ -242,6 +242,7 @@ def test_case_and_final_punctuation_may_differ(output: str, reference: str, same
 # Blocks, compiled
 
 
+@pytest.mark.timeout(600)  # compiling takes long where the machine is busy
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # which the compiler looks at
 def test_a_compiled_model_gives_the_same_loss_and_gradients(pairs: Path) -> None:
     from regard.models.build import build

@@ -7,7 +7,7 @@ References are the texts as they stood.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,13 @@ class Evaluator:
         for number, name in enumerate(self.names):
             if rows := np.flatnonzero(self.pairs == number).tolist():
                 by_pair[name] = self._scores([found.outputs[r] for r in rows], [self.references[r] for r in rows])
-        return Found(loss, self._scores(found.outputs, self.references), by_pair, found.samples)
+        shown = zip(chosen(len(self), samples).tolist(), found.samples, strict=True)
+        told = tuple(self._against_the_right_one(place, sample) for place, sample in shown)
+        return Found(loss, self._scores(found.outputs, self.references), by_pair, told)
+
+    def _against_the_right_one(self, place: int, sample: Sample) -> Sample:
+        """An output that is one of several references stands beside that one."""
+        return replace(sample, reference=sample.output) if sample.output in self.references[place] else sample
 
     def _scores(self, outputs: Sequence[Any], references: Sequence[Sequence[Any]]) -> dict[str, Score]:
         own = self.config.evaluation
