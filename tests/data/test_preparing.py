@@ -152,6 +152,12 @@ def test_tokenizers_that_exist_are_used_and_checked(tmp_path: Path) -> None:
         prepared_of(tmp_path / "2", train=both, tokenizer=given)
 
 
+def test_long_texts_end_a_piece_before_many_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "BYTES", 1000)
+    prepared = prepared_of(tmp_path, train={"text": write(tmp_path / "a.txt", ["word " * 60] * 10)}, dev_size=0)
+    assert [each["rows"] for each in prepared.train.manifest["shards"]] == [4, 4, 2]
+
+
 def test_unknown_tokens_are_counted(tmp_path: Path) -> None:
     train = write(tmp_path / "a.tsv", ["a b\ta"] * 9)
     prepared = prepared_of(
@@ -547,6 +553,25 @@ def test_a_process_that_ends_badly_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(Failure, match="a process that writes shards ended: it was killed"):
         prepare(two_sources(tmp_path), tmp_path / "out", processes=2, quiet=True)
+
+
+def test_what_a_process_ended_of_is_told_and_what_is_done_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "EXAMPLES", 20)
+    monkeypatch.setattr(steps, "ALONE", 0)
+    chosen, real = two_sources(tmp_path), steps.shard_all
+
+    def damaged(work: Path, *rest: Any) -> None:
+        (work / "read" / "train-000" / "00002.json").write_text("{")
+        real(work, *rest)
+
+    monkeypatch.setattr(steps, "shard_all", damaged)
+    with pytest.raises(Failure, match=r"a process that writes shards ended: json\.decoder\.JSONDecodeError"):
+        prepare(chosen, tmp_path / "out", processes=2, quiet=True)
+    done = {path.name for path in (tmp_path / "out" / ".preparing" / "done").iterdir()}
+    assert {"00000.json", "00001.json"} & done
+    assert "00002.json" not in done
 
 
 def test_much_that_is_read_through_tells_how_it_goes(

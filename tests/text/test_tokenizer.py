@@ -13,6 +13,7 @@ import tokenizers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import regard.text.tokenizer
 from regard.support.errors import Misuse
 from regard.text.settings import LOSES, TokenizerSettings
 from regard.text.specials import END, SPECIALS, UNKNOWN
@@ -88,6 +89,17 @@ def test_the_tag_stands_in_front_and_the_end_behind_where_they_are_asked_for() -
     assert END not in plain
     assert tokenizer.encode("A man") == [*plain, END]
     assert tokenizer.encode_batch(["A man", ""], language="pt-BR") == [[5, *plain, END], [5, END]]
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 12, 1000])
+def test_how_many_texts_are_encoded_at_once_changes_nothing(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = trained("byte_bpe")
+    batch = ["A man", "", "a longer text than others", "", "", "x", "two cats"]
+    alone = [tokenizer.encode(text) for text in batch]
+    monkeypatch.setattr(regard.text.tokenizer, "AT_ONCE", at_once)
+    assert tokenizer.encode_batch(batch) == alone
+    with pytest.raises(ValueError, match="text 6 of 7: expected text; got int"):
+        tokenizer.encode_batch([*batch[:5], 5, "x"])  # type: ignore[list-item]
 
 
 @FEW

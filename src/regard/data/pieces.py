@@ -26,7 +26,7 @@ from regard.support.atomic import write_text, writing
 
 EXAMPLES: Final = 10_000
 BYTES: Final = 1 << 24
-"""A piece ends with so many examples, or behind the example that makes its numbers and pixels so large."""
+"""A piece ends with so many examples, or behind the one that makes its texts, numbers and pixels so large."""
 
 ARRAYS: Final = {"numbers": "float32", "image": "uint8"}
 """The sorts that are arrays, and of what."""
@@ -56,6 +56,7 @@ class PieceWriter:
         self.folder, self.sorts = folder, sorts
         self.sizes: list[int] = []
         self._arrays = [place for place, sort in enumerate(sorts.values()) if sort in ARRAYS]
+        self._texts = [place for place, sort in enumerate(sorts.values()) if sort == "text"]
         self._begin()
 
     def add(self, line: int, fields: Sequence[Any]) -> None:
@@ -64,6 +65,8 @@ class PieceWriter:
         self._rows.append(fields)
         for place in self._arrays:
             self._bytes += fields[place].nbytes
+        for place in self._texts:
+            self._bytes += len(fields[place])
         if len(self._lines) >= EXAMPLES or self._bytes >= BYTES:
             self._write()
 

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -139,10 +140,20 @@ def shard_all(work: Path, jobs: Sequence[Job], processes: int, done: Callable[[i
 def _in_processes(work: Path, waiting: Sequence[int], processes: int, done: Callable[[int], None]) -> None:
     queue = iter(waiting)  # shared by the threads: each `next` gives a number to one of them
     started = [_start(work) for _ in range(processes)]
+    one_at_a_time = Lock()
+
+    def told(number: int) -> None:
+        with one_at_a_time:
+            done(number)
+
     try:
         with ThreadPoolExecutor(processes, "shards") as threads:
-            for each in [threads.submit(_feed, process, queue, done) for process in started]:
-                each.result()
+            feeding = [threads.submit(_feed, process, queue, told) for process in started]
+            try:
+                for each in feeding:
+                    each.result()
+            finally:
+                _end_of(queue)  # where one failed, or the person gave up, nothing more is begun
     finally:
         for process in started:
             _end(process)
@@ -168,9 +179,16 @@ def _feed(process: "subprocess.Popen[str]", queue: Iterator[int], done: Callable
         except BrokenPipeError:
             answer = ""
         if answer.strip() != str(number):
+            _end_of(queue)
             said = process.stderr.read().strip().splitlines()
             raise Failure(f"a process that writes shards ended: {said[-1] if said else 'it was killed'}")
         done(number)
+
+
+def _end_of(queue: Iterator[int]) -> None:
+    """Take what is left, so that nobody else does."""
+    for _ in queue:
+        pass
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

@@ -25,8 +25,8 @@ from regard.text import checks, extending, kinds, languages
 from regard.text.settings import LOSES, Kind, TokenizerSettings
 from regard.text.specials import END, PAD, SPECIALS, START, UNKNOWN
 
-AT_ONCE: Final = 2_000
-"""Texts given to the library in one call: all that it says of them (spans, masks, …) takes much memory."""
+AT_ONCE: Final = 1 << 19
+"""Characters given to the library in one call: all that it says of their tokens (spans, masks, …) takes much memory."""
 
 
 class Token(NamedTuple):
@@ -190,8 +190,8 @@ class Tokenizer:
 
     def _encodings(self, texts: Sequence[str]) -> Iterator[tokenizers.Encoding]:
         try:
-            for start in range(0, len(texts), AT_ONCE):
-                yield from self.inner.encode_batch_fast(texts[start : start + AT_ONCE], add_special_tokens=False)
+            for some in _portions(texts):
+                yield from self.inner.encode_batch_fast(some, add_special_tokens=False)
         except TypeError:
             raise checks.no_text(texts) from None
 
@@ -245,6 +245,18 @@ def _inner(text: str) -> tokenizers.Tokenizer:
     inner.no_padding()
     inner.no_truncation()
     return inner
+
+
+def _portions(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts some at a time, so that each time has so many characters, or is one text."""
+    start, held = 0, 0
+    for place, text in enumerate(texts):
+        if held and held + len(text) > AT_ONCE:
+            yield texts[start:place]
+            start, held = place, 0
+        held += len(text)
+    if start < len(texts):
+        yield texts[start:]
 
 
 def _tags(settings: TokenizerSettings, given: Iterable[str]) -> list[str]:
