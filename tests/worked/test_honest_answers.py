@@ -16,13 +16,16 @@ HONEST = 1_000
 GROUPS = 20
 
 LAYERS = [
-    "A: softmax(X @ W)\n  Y: A @ X",
+    "A: softmax(X @ W)\n  Y: A.T @ X",
     "H: tanh(X @ W)\n  E: scale(H @ H.T, 3)\n  A: softmax(E)\n  Y: A @ H",
     "Q: X @ W\n  M: mask(Q @ X.T, causal)\n  A: softmax(M)\n  Y: X + A @ Q",
     "D: X - mean(X)\n  S: sum(D * D)\n  Y: D / sqrt(S)",
     "Y: relu(X @ W) @ W.T",
     "G: sigmoid(X)\n  Y: G * X + (1 - G) * (X @ W)",
     "N: layer_norm(X)\n  P: softmax(N, axis=0)\n  Y: log(P + 1)",
+    "A: X ** 2 + 1\n  B: A ** 3\n  C: sqrt(B) / A\n  Y: log(B) * C",
+    "A: softmax(X @ X.T)\n  B: softmax(A @ X * 3)\n  C: softmax(A @ B * 3, axis=0)\n  Y: C.T @ B / sum(exp(C))",
+    "Y: multi_head(X @ W, W, W, W, W, heads=3)",
     "C: concat(X, X @ W)\n  R: sparsemax(C)\n  Y: R.T @ C @ R.T",
 ]
 

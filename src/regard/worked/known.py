@@ -1,6 +1,6 @@
 """What is known of an answer while it is marked: its numbers in several ways, and how its cells stand."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 import torch
@@ -39,47 +39,31 @@ class Known:
         """Half a unit of the last digit, for givens whose digits were rounded."""
 
     def sources(self, recipe: Recipe) -> tuple[str, ...]:
-        """The claimed steps from which a recipe is worked, through steps that were not claimed."""
-        found: dict[str, None] = {}
-        for name in recipe.names:
-            if name in self.standing:
-                found[name] = None
-            elif name in self.recipes:
-                found.update(dict.fromkeys(self.sources(self.recipes[name])))
-        return tuple(found)
+        """The steps from which a recipe is worked; of what is given there is one value only."""
+        return tuple(name for name in recipe.names if name in self.recipes)
 
     def worked(self, recipe: Recipe, sources: Values) -> Tensor:
-        """A recipe's value from those of its sources, through the steps between that were not claimed."""
-        return self._through(recipe, dict(sources), lambda name, value: value)
-
-    def truly(self, recipe: Recipe) -> Tensor:
-        """A recipe's value from the true ones."""
-        return recipe.compute({name: self.true[name] for name in recipe.names})
+        """A recipe's value from those of its sources."""
+        return recipe.compute({name: sources[name] if name in sources else self.true[name] for name in recipe.names})
 
     def unrounded(self, recipe: Recipe, givens: Values, view: View) -> Tensor:
         """A recipe's value from the givens alone, through all steps; in the own view with wrong cells as claimed."""
-
-        def as_claimed(name: str, value: Tensor) -> Tensor:
-            if view == "true" or name not in self.standing:
-                return value
-            return torch.where(self.stands(name, "wrong"), self.own[name], value)
-
-        return self._through(recipe, dict(givens), as_claimed)
-
-    def _through(self, recipe: Recipe, values: dict[str, Tensor], settled: Callable[[str, Tensor], Tensor]) -> Tensor:
-        """A recipe's value where those of some names are set, and other steps are worked from these."""
+        values = dict(givens)
 
         def find(name: str) -> Tensor:
             if name not in values:
-                values[name] = settled(name, step(name)) if name in self.recipes else self.true[name]
+                values[name] = step(name) if name in self.recipes else self.true[name]
             return values[name]
 
         def step(name: str) -> Tensor:
             own = self.recipes[name]
             try:
-                return own.compute({each: find(each) for each in own.names})
+                value = own.compute({each: find(each) for each in own.names})
             except ValueError:  # what nothing follows from is passed over
-                return self.true[name]
+                value = self.true[name]
+            if view == "true" or name not in self.standing:
+                return value
+            return torch.where(self.stands(name, "wrong"), self.own[name], value)
 
         return recipe.compute({name: find(name) for name in recipe.names})
 

@@ -98,24 +98,29 @@ class Reach:
         return self._values[key]
 
     def taken(self, name: str, view: View) -> list[Tensor]:
-        """What an earlier result may have been taken as: first as written, last unrounded."""
+        """What an earlier result may have been taken as: first as written, last unrounded.
+
+        One that was not written down stands as it was worked out, from what was.
+        """
         key = (name, view)
         if key not in self._taken:
             known = self.known
-            written = known.kept[name] if view == "true" else known.own[name]
-            found = [written]
-            if name in known.standing:
-                # Only what is right has been worked out honestly; the rest stands where it was put.
-                fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right")
-                worked = (each.reshape(written.shape) for each in self.values(known.recipes[name], view))
-                found += [torch.where(fixed, written, each) for each in worked]
-                if view == "own" and name in known.slipped:
-                    # What went wrong by a known slip has its unrounded value as well.
-                    instead, gives = known.slipped[name]
-                    slipped = self.values(instead, view)
-                    found += [torch.where(gives, each, other) for each in slipped for other in (written, found[-1])]
-            self._taken[key] = _widest(found)
+            worked = self.values(known.recipes[name], view)
+            self._taken[key] = worked if name not in known.standing else _widest(self._written(name, view, worked))
         return self._taken[key]
+
+    def _written(self, name: str, view: View, worked: Sequence[Tensor]) -> list[Tensor]:
+        """A claimed result: only what is right has been worked out honestly; the rest stands where it was put."""
+        known = self.known
+        written = known.kept[name] if view == "true" else known.own[name]
+        fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right")
+        found = [written, *(torch.where(fixed, written, each.reshape(written.shape)) for each in worked)]
+        if view == "own" and name in known.slipped:
+            # What went wrong by a known slip has its unrounded value as well.
+            instead, gives = known.slipped[name]
+            slipped = self.values(instead, view)
+            found += [torch.where(gives, each, other) for each in slipped for other in (written, found[-1])]
+        return found
 
     def _number(self, recipe: Recipe) -> int:
         return id(self._held.setdefault(id(recipe), recipe))
@@ -153,19 +158,24 @@ class Reach:
         key = (name, view)
         if key not in self._extremes:
             known = self.known
-            written = known.kept[name] if view == "true" else known.own[name]
-            free = known.stands(name, "right") if view == "true" else ~known.stands(name, "wrong")
             self.taken(name, view)
-            low, high = (each.reshape(written.shape) for each in self._hulls[self._number(known.recipes[name]), view])
-            ends = torch.fmin(low, written), torch.fmax(high, written)
-            if view == "own":
-                right, (lowest, highest) = known.stands(name, "right"), self._ends(name, "true")
-                ends = (
-                    ends[0].where(~right, torch.fmin(ends[0], lowest)),
-                    ends[1].where(~right, torch.fmax(ends[1], highest)),
-                )
-            self._extremes[key] = ends[0].where(free, written), ends[1].where(free, written)
+            low, high = (
+                each.reshape(known.own[name].shape) for each in self._hulls[self._number(known.recipes[name]), view]
+            )
+            if name in known.standing:
+                low, high = self._ends_written(name, view, low, high)
+            self._extremes[key] = low, high
         return self._extremes[key]
+
+    def _ends_written(self, name: str, view: View, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        known = self.known
+        right, written = known.stands(name, "right"), known.kept[name] if view == "true" else known.own[name]
+        free = right if view == "true" else ~known.stands(name, "wrong")
+        low, high = torch.fmin(low, written), torch.fmax(high, written)
+        if view == "own":
+            least, most = self._ends(name, "true")
+            low, high = low.where(~right, torch.fmin(low, least)), high.where(~right, torch.fmax(high, most))
+        return low.where(free, written), high.where(free, written)
 
     def _widened(self, interval: Interval, recipe: Recipe, cell: int, view: View) -> Interval:
         """By what the givens carry whose printed digits were rounded, through all steps between."""
@@ -192,7 +202,7 @@ def _worked(ways: Sequence[Values], recipe: Recipe, known: Known) -> list[Tensor
     for way in ways:
         with suppress(ValueError):
             found.append(known.worked(recipe, way))
-    return found or [known.truly(recipe)]
+    return found or [known.worked(recipe, {})]
 
 
 def _combined(lists: Sequence[list[Tensor]]) -> Iterator[tuple[Tensor, ...]]:
