@@ -1,4 +1,4 @@
-"""Derivations made by hand, of any size: masked self-attention, and the shapes that are hard to show."""
+"""Derivations of any size: masked self-attention and shapes hard to show, made by hand; small models, traced."""
 
 import math
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+import regard
 from regard.tracing.derivation import Derivation
 from regard.tracing.forms import (
     FUNCTIONS,
@@ -219,3 +220,29 @@ def _over_rows(to: Builder, one: Tensor) -> None:
                 f"{form} of {size}", torch.softmax(rows.value, -1),
                 Rule(Form(form, (cell(0), cell(1))), (own, other), (size,)), [rows],
             )  # fmt: skip
+
+
+def recurrent() -> Derivation:
+    model = torch.nn.LSTM(2, 3, bidirectional=True)
+    with regard.trace() as tape:
+        states = model(torch.arange(6.0).reshape(3, 1, 2) / 4)[0]
+    return tape.derivation(states)
+
+
+def masked() -> Derivation:
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 6, batch_first=True, activation="gelu").eval()
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(3)
+    with regard.trace() as tape:
+        states = layer(torch.arange(24.0).reshape(2, 3, 4).sin(), src_mask=mask, is_causal=True)
+    return tape.derivation(states)
+
+
+def gradients() -> Derivation:
+    weight = torch.tensor([[0.5, -1.0], [0.25, 2.0]], requires_grad=True)
+    with regard.trace() as tape:
+        loss = torch.nn.functional.cross_entropy(torch.tanh(torch.tensor([[1.0, -0.5]]) @ weight), torch.tensor([1]))
+        loss.backward()  # type: ignore[no-untyped-call]
+    return tape.derivation(loss, gradients=[weight])
+
+
+TRACED = (recurrent, masked, gradients)

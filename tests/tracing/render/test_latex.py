@@ -10,7 +10,7 @@ import torch
 
 from regard.tracing.derivation import Derivation
 from regard.tracing.render.latex_words import escaped, formula, name
-from tests.tracing.render.samples import Builder, attention, every_form, heads, shapes
+from tests.tracing.render.samples import TRACED, Builder, attention, every_form, heads, shapes
 
 TOKENS = (
     "a_b", "50%", "$x$", "#&~^\\{}", "é", "ß", "ñandú", "আমি", "日本", "ł", "“q”", "<EOS>", "[UNK]", "▁the", "\n", "",
@@ -34,7 +34,7 @@ def nasty() -> Derivation:
     return attention(16, 16).with_axes({"X": (TOKENS, None), "A": (TOKENS, TOKENS)})
 
 
-MAKERS = [attention, nasty, heads, shapes, formulas, every_form]
+MAKERS = [attention, nasty, heads, shapes, formulas, every_form, *TRACED]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
@@ -83,6 +83,7 @@ def test_a_body_stands_in_another_document() -> None:
         ("b'_n", "b'_{n}"),
         ("α_3", r"\alpha _{3}"),
         ("softmax(E)", r"\mathrm{softmax}(E)"),
+        ("x_t² + W_h_0ᵀ", r"x_{t}{}^{2}\,+\,W_{\mbox{h\_0}}{}^{\top}"),
         ("out.weightᵀ", r"\mathrm{out}.\mathrm{weight}{}^{\top}"),
     ],
 )

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-import regard
 from regard.tracing.derivation import Derivation
 from regard.tracing.forms import cell as operand
 from regard.tracing.render.html import html
 from regard.tracing.step import Step
 from tests.browser import Watched, opened
-from tests.tracing.render.samples import Builder, attention, every_form, heads, shapes
+from tests.tracing.render.samples import TRACED, Builder, attention, every_form, heads, shapes
 
 
 def shown(browser: Any, folder: Path, derivation: Derivation, at: str = "", **options: Any) -> Watched:
@@ -91,33 +90,7 @@ def _index(step: Step, flat: int) -> tuple[int, ...]:
     return tuple(reversed(places))
 
 
-def recurrent() -> Derivation:
-    model = torch.nn.LSTM(2, 3, bidirectional=True)
-    with regard.trace() as tape:
-        states = model(torch.arange(6.0).reshape(3, 1, 2) / 4)[0]
-    return tape.derivation(states)
-
-
-def masked() -> Derivation:
-    layer = torch.nn.TransformerEncoderLayer(4, 2, 6, batch_first=True, activation="gelu").eval()
-    mask = torch.nn.Transformer.generate_square_subsequent_mask(3)
-    with regard.trace() as tape:
-        states = layer(torch.arange(24.0).reshape(2, 3, 4).sin(), src_mask=mask, is_causal=True)
-    return tape.derivation(states)
-
-
-def gradients() -> Derivation:
-    weight = torch.tensor([[0.5, -1.0], [0.25, 2.0]], requires_grad=True)
-    with regard.trace() as tape:
-        loss = torch.nn.functional.cross_entropy(torch.tanh(torch.tensor([[1.0, -0.5]]) @ weight), torch.tensor([1]))
-        loss.backward()  # type: ignore[no-untyped-call]
-    return tape.derivation(loss, gradients=[weight])
-
-
-MAKERS = [attention, heads, shapes, every_form, recurrent, masked, gradients]
-
-
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [attention, heads, shapes, every_form, *TRACED], ids=lambda make: make.__name__)
 def test_the_page_writes_every_equation_as_the_terminal_does(browser: Any, tmp_path: Path, make: Any) -> None:
     torch.manual_seed(0)
     derivation = make()

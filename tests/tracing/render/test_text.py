@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from regard.tracing.derivation import Derivation
 from regard.tracing.index import whole
-from tests.tracing.render.samples import Builder, attention, heads, shapes
+from tests.tracing.render.samples import Builder, attention, heads, masked, shapes
 
 WIDE = (*"ab", *["日本語の長い言葉です"] * 3)
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -32,8 +32,8 @@ def test_a_small_problem_is_written_out_whole() -> None:
 @pytest.mark.parametrize("width", [24, 40, 80, 200])
 @pytest.mark.parametrize(
     "derivation",
-    [attention(), attention(30, 40), heads(), shapes(), attention(5, 3).with_axes({"X": (WIDE, None)})],
-    ids=["small", "large", "heads", "shapes", "wide"],
+    [attention(), attention(30, 40), heads(), shapes(), attention(5, 3).with_axes({"X": (WIDE, None)}), masked()],
+    ids=["small", "large", "heads", "shapes", "wide", "traced"],
 )  # fmt: skip
 @pytest.mark.parametrize("color", [False, True])
 def test_no_line_is_wider_than_the_terminal(derivation: Derivation, width: int, color: bool) -> None:

@@ -1,5 +1,6 @@
 """A derivation in LaTeX: a document of the plain class article that needs nothing but graphicx, or the body of one."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from regard.tracing.derivation import Derivation
@@ -13,8 +14,8 @@ from regard.tracing.render.working import worked_cell
 from regard.tracing.step import Step
 
 COLUMNS = 10
-LONG = 120
-"""Letters from which a fraction is written on the line, where it can be broken."""
+LONG = 45
+"""Letters beyond which a fraction or a root is written on the line, where it can be broken."""
 
 OPENING = (
     r"""\documentclass{article}
@@ -104,6 +105,17 @@ def _cell(entry: Entry | None) -> str:
     return LATEX.number(entry.text).text
 
 
+def letters(text: str) -> int:
+    """About how many letters wide mathematics is."""
+    return len(
+        re.sub(
+            r"\\mathrm|\\(?:frac|left|right|mbox|allowbreak)|[{}^_ ]|(\\[a-zA-Z]+)",
+            lambda found: "x" * bool(found[1]),
+            text,
+        )
+    )
+
+
 class LatexNotation(Notation):
     """How formulas are written in LaTeX's mathematics."""
 
@@ -124,7 +136,7 @@ class LatexNotation(Notation):
         return Part(name(name_, index), ALONE)
 
     def quotient(self, a: Part, b: Part) -> Part:
-        if len(a.text) + len(b.text) > LONG:
+        if max(letters(a.text), letters(b.text)) > LONG:
             return super().quotient(a, b)
         return Part(rf"\frac{{{a.text}}}{{{b.text}}}", PRODUCT)
 
@@ -132,11 +144,11 @@ class LatexNotation(Notation):
         return Part(f"{self.held(a, ALONE)}^{{{b.text}}}", POWER)
 
     def call(self, name_: str, arguments: Iterable[Part]) -> Part:
-        inside = ", ".join(each.text for each in arguments)
+        inside = r",\allowbreak\ ".join(each.text for each in arguments)
         return Part(rf"{formula(name_)}({inside})", ALONE)
 
     def root(self, a: Part) -> Part:
-        return Part(rf"\sqrt{{{a.text}}}", ALONE)
+        return Part(rf"({a.text})^{{1/2}}", POWER) if letters(a.text) > LONG else Part(rf"\sqrt{{{a.text}}}", ALONE)
 
     def chosen(self, condition: Part, yes: Part, no: Part) -> Part:
         return Part(rf"{yes.text}\ \mbox{{if}}\ {condition.text}\ \mbox{{else}}\ {no.text}", 0)

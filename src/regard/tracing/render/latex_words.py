@@ -39,8 +39,10 @@ ACCENTS = {
     "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c", "\u0323": "d",
 }  # fmt: skip
 
+RAISED = "(?![ᵀ¹²³])"  # letters to Unicode, marks of another letter here
 PIECE = re.compile(
-    r"(?P<base>(?:(?!ᵀ)[^\W\d_])+\d*)(?P<arrow>[→←](?=[_^\[), ]|$))?(?P<prime>['′]*)(?:_(?P<low>\{[^{}]*\}|\w+))?"
+    rf"(?P<base>(?:{RAISED}[^\W\d_])+[0-9]*)(?P<arrow>[→←](?=[_^\[), ]|$))?(?P<prime>['′]*)"
+    rf"(?:_(?P<low>\{{[^{{}}]*\}}|(?:{RAISED}\w)+))?"
     r"|\^(?P<high>\{[^{}]*\}|\([^()]*\)|-?\w+)|(?P<number>\d+(?:\.\d+)?)"
     r"|√(?P<root>\([^()]*\)|\w+)|(?P<sign>.)",
     re.DOTALL,
@@ -119,4 +121,6 @@ def _sign(sign: str) -> str:
         return MATH[sign]
     if sign.isspace():
         return r"\,"
+    if sign in ",;":
+        return rf"{sign}\allowbreak "
     return sign if sign in "+-*/()[]=,.:;<>|!?'" else rf"\mbox{{{escaped(sign)}}}"

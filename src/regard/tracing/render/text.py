@@ -153,7 +153,7 @@ def _table(table: Table, of: Tables, width: int) -> Iterator[Text]:
     if not of.step.has_values:
         return
     if table.title != of.step.name:
-        yield Text(f"{INDENT}{table.title}   {told_shape(table.shape)}", DIM)
+        yield from _wrapped(f"{table.title}   {told_shape(table.shape)}", width, DIM)
     if 0 in table.shape:
         yield Text(f"{INDENT}no cells", DIM)
         return

@@ -101,13 +101,13 @@ function token(text) {
 // Letters, without those that stand for raised signs (ᵀ is one); a name with its arrow and index (h→_3); a path of
 // modules, or a name with a number (add#1); a gradient (∂loss/∂W).
 const LETTER = String.raw`[\p{Ll}\p{Lu}\p{Lt}\p{Lo}]`;
-const SIGNED = String.raw`(?:${LETTER}|[\p{N}_#])`;
-const NAME = String.raw`(${LETTER}+\d*)([→←](?=[_^\[), ]|$))?(['′]*)(?:_(\{[^{}]*\}|(?:${LETTER}|[\p{N}_])+))?`;
+const SIGNED = String.raw`(?:${LETTER}|[\p{Nd}_#])`;
+const NAME = String.raw`(${LETTER}+\d*)([→←](?=[_^\[), ]|$))?(['′]*)(?:_(\{[^{}]*\}|(?:${LETTER}|[\p{Nd}_])+))?`;
 const PATH = String.raw`(?:${SIGNED}+\.)+${LETTER}${SIGNED}+|${LETTER}${SIGNED}*#\d+`;
 const GRADIENT = String.raw`∂(?:${SIGNED}|[.'])+\/∂(?:${SIGNED}|[.'])+`;
 const PLAIN_NAME = new RegExp(String.raw`^(?:${NAME}(?:\^\d+)?|${GRADIENT})$`, "u");
 const PIECE = new RegExp(
-  String.raw`(${GRADIENT})|(${PATH})|${NAME}|\^(\{[^{}]*\}|\([^()]*\)|-?(?:${LETTER}|\p{N})+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|(?:${LETTER}|[\p{N}_])+)|(.)`,
+  String.raw`(${GRADIENT})|(${PATH})|${NAME}|\^(\{[^{}]*\}|\([^()]*\)|-?(?:${LETTER}|\p{Nd})+)|(\d+(?:\.\d+)?)|(\s+)|√(\([^()]*\)|(?:${LETTER}|[\p{Nd}_])+)|(.)`,
   "gsu",
 );
 const RAISED = { "ᵀ": "⊤", "²": "2", "³": "3", "¹": "1" };
