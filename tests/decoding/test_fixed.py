@@ -1,4 +1,4 @@
-"""The search in fixed shapes finds what the plain search finds; on a GPU its steps are graphs, here they run plainly."""
+"""The search in fixed shapes finds what the plain one finds; on a GPU its steps are graphs, here they run plainly."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_loops_are_stopped_there_too() -> None:
     model, (source, lengths) = model_of(), batch(2)
     with torch.no_grad():
         model.words.vectors.weight[9] = 30 * model.words.vectors.weight[9]  # its logit is far above all others
-    settings = SearchSettings(beam=2, limit_plus=60, length_penalty=0.0)
+    settings = SearchSettings(beam=2, nbest=2, limit_plus=60, length_penalty=0.0)
     plain, other = search(model, source, lengths, settings), in_fixed_shapes(model, source, lengths, settings)
     assert facts(other) == facts(plain)
     assert "loop" in {each.ending for results in other for each in results}

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import regard
+from regard import cli
+from regard.evaluation.reading import read_examples
 from regard.models.build import build
 from regard.models.folder import save_folder
 from regard.models.sizes import Sizes
@@ -15,8 +17,10 @@ from regard.models.transformer_settings import TransformerSettings
 from regard.pipeline import looking
 from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Labelled, Result, Tagged
+from regard.pipeline.scoring import evaluate
 from regard.support.errors import Misuse
 from regard.text.settings import TokenizerSettings
+from regard.text.specials import START
 from regard.text.tokenizer import Tokenizer
 
 SMALL = TransformerSettings(width=8, heads=2, feed_forward=12, encoder_layers=2, decoder_layers=1)
@@ -107,6 +111,28 @@ def test_a_language_model_goes_on_from_a_text(tmp_path: Path, tokenizer: Tokeniz
     found = model.predict(["the man", "a", ""], beam=3, limit_plus=12, limit_factor=0)
     assert [each.text.startswith(text) for each, text in zip(found, ["the man", "a", ""], strict=True)] == [True] * 3
     assert found[1].text == model.predict("a", beam=3, limit_plus=12, limit_factor=0)[0].text
+
+
+def test_a_language_model_is_told_by_its_perplexity(tmp_path: Path, tokenizer: Tokenizer, capsys: Any) -> None:
+    model = saved(tmp_path, "language_model", tokenizer, target=tokenizer.vocabulary)
+    (tmp_path / "texts.txt").write_text("\n".join([*TEXTS, "word " * 15]))
+    examples = read_examples([str(tmp_path / "texts.txt")])
+    found = evaluate(model, examples)
+    loss = count = 0.0
+    network: Any = model.model
+    for text in (*TEXTS, "word " * 15):
+        tokens = tokenizer.encode(text)
+        with torch.inference_mode():
+            shares = network(torch.tensor([[0]]), torch.tensor([[START, *tokens[:-1]]])).log_softmax(-1)
+        loss, count = loss - float(shares[0, range(len(tokens)), tokens].sum()), count + len(tokens)
+    assert found.scores[0].value == pytest.approx(float(np.exp(loss / count)), rel=1e-4)
+    assert [each.count for each in found.lengths] == [2, 1, 0, 0, 0]
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main(
+            ["evaluate", str(tmp_path), str(tmp_path / "texts.txt"), "--report", str(tmp_path / "r.html"), "--quiet"]
+        )
+    assert f"perplexity  {found.scores[0].value:>8.2f}" in capsys.readouterr().out
+    assert "perplexity by length" in (tmp_path / "r.html").read_text()
 
 
 def test_self_attention_is_that_of_the_running_heads(tmp_path: Path, tokenizer: Tokenizer) -> None:

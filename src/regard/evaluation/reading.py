@@ -23,7 +23,7 @@ class Examples:
     references: tuple[tuple[Any, ...], ...]
     """For each one or more texts; or one label; or one list of tags."""
     kind: str
-    """text, label or tags: what the references are."""
+    """text, label or tags: what the references are; alone: texts without sources."""
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -55,7 +55,7 @@ def _one(file: str) -> Examples:
     source = _as_source(file)
     sorts = source.sorts()
     what = next((name for name in ("target", "label", "tags") if name in sorts), None)
-    if what is None or "source" not in sorts:
+    if what is None:
         raise Misuse(f"{file}: expected sources and what should come of them; there is only {', '.join(sorts)}")
     place = list(sorts).index(what)
     sources, references = [], []
@@ -63,9 +63,10 @@ def _one(file: str) -> Examples:
         for each in examples:
             if isinstance(each, Bad):
                 raise Misuse(f"{files.names[each.file]}:{each.line}: {each.reason}: {each.said}")
-            sources.append(each.fields[list(sorts).index("source")])
+            sources.append(each.fields[list(sorts).index("source")] if "source" in sorts else "")
             references.append((each.fields[place],))
-    return Examples(source.name, tuple(sources), tuple(references), "text" if what == "target" else what)
+    kind = what if what != "target" else "text" if "source" in sorts else "alone"
+    return Examples(source.name, tuple(sources), tuple(references), kind)
 
 
 def _as_source(file: str) -> Any:

@@ -35,7 +35,7 @@ STYLE = """
 :root { color-scheme: light dark; --ink: #1d1d1f; --soft: #666; --line: #ddd; --page: #fff; --well: #f5f5f3; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e8e8e6; --soft: #a5a5a2; --line: #3a3a3c; --page: #18181a; --well: #232326; }
-  figure.curve { background: #fff; }
+  figure.curve { background: #fff; width: fit-content; }
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 62rem;
   margin: 2rem auto; padding: 0 1rem; }

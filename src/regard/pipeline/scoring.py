@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.decoding.settings import SearchSettings
-from regard.evaluation.assessment import Assessment, assess
+from regard.evaluation.assessment import Assessment, assess, words_of
+from regard.evaluation.by_length import by_length
 from regard.evaluation.measures import Options
 from regard.evaluation.perplexity import perplexity_of
 from regard.evaluation.reading import Examples
@@ -15,9 +16,13 @@ from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Labelled, Result, Tagged
 from regard.support.errors import Misuse
 from regard.support.progress import Progress
+from regard.text.specials import PAD
 
 GROUP = 512
-KINDS = {"translate": "text", "reconstruct": "text", "caption": "text", "tag": "tags", "classify": "label"}
+KINDS = {
+    "translate": "text", "reconstruct": "text", "caption": "text", "tag": "tags", "classify": "label",
+    "language_model": "alone",
+}  # fmt: skip
 
 
 def evaluate(
@@ -35,6 +40,8 @@ def evaluate(
     """Ask the model for all the sources and assess what it says."""
     if KINDS.get(model.task) != examples.kind:
         raise Misuse(f"{examples.name}: holds {examples.kind}, and this model was built to {model.task}")
+    if examples.kind == "alone":
+        return _told_by_perplexity(model, examples, name)
     search = SearchSettings() if search is None else search
     begun = time.perf_counter()
     answers: list[Any] = []
@@ -53,6 +60,19 @@ def evaluate(
         name, examples, [_plain(each) for each in answers], measures=measures, options=options, further=further,
         unknown=[each.unknown for each in texts], ended=[each.ending == "end" for each in texts], settings=settings,
     )  # fmt: skip
+
+
+def _told_by_perplexity(model: Pipeline, examples: Examples, name: str) -> Assessment:
+    """A language model: how surprised it is by texts, and by those of each length."""
+    network = model.sequence_model()
+    tokens = model.tokenizer("target").encode_batch([several[0] for several in examples.references])
+
+    def of(places: Sequence[int]) -> Score:
+        return perplexity_of(network, [[PAD]] * len(places), [tokens[place] for place in places])
+
+    lengths = by_length([words_of(several[0]) for several in examples.references], of)
+    folder = {"folder": str(model.folder)}
+    return Assessment(name, examples, (), (of(range(len(examples))),), lengths, settings=folder)
 
 
 def _asked(model: Pipeline, group: Sequence[Any], to: str | None, search: SearchSettings) -> Sequence[Any]:
