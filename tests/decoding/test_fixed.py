@@ -1,6 +1,8 @@
 """The search in fixed shapes finds what the plain one finds; on a GPU its steps are graphs, here they run plainly."""
 
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 import torch
@@ -115,6 +117,15 @@ def test_models_without_fixed_steps_are_searched_the_plain_way() -> None:
     assert ready(Hashed(), shape, SearchSettings(beam=3)) is None
     for changed in ({"positions": "alibi"}, {"window": 2}):
         assert ready(model_of(**changed), shape, SearchSettings(beam=3)) is None
+
+
+def test_what_is_kept_ready_does_not_keep_the_model() -> None:
+    model, (source, lengths) = model_of(), batch()
+    in_fixed_shapes(model, source, lengths, SearchSettings(beam=2, limit_plus=3))
+    gone = ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
 
 
 def test_numbers_that_are_none_are_an_error_there_too() -> None:

@@ -47,7 +47,7 @@ class Step(NamedTuple):
     """One time step."""
 
     logits: Tensor
-    """[R, V], or [R, len(columns)]."""
+    """[R, V], or [R, len(columns)]. Whoever asked for them may write to them."""
     state: State
     weights: Tensor | None
     """[R, L, H, S]: where each layer and head looked, if it was asked for and there is any."""

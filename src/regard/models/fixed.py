@@ -8,6 +8,7 @@ Shape letters: B sentences, K hypotheses each, R = B K rows, S source places, T 
 """
 
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import torch
 from torch import Tensor
@@ -37,7 +38,8 @@ class Fixed:
     """Room for so many sentences, hypotheses each, source places and steps."""
 
     def __init__(self, model: "Transformer", sentences: int, each: int, places: int, steps: int) -> None:
-        self.model, self.sentences, self.each, self.places, self.steps = model, sentences, each, places, steps
+        self._model = ref(model)  # what is kept ready for a model must not keep the model
+        self.sentences, self.each, self.places, self.steps = sentences, each, places, steps
         blocks = list(model.decoder.layers)
         first = blocks[0].attention.query.weight
         self.device, self.dtype = first.device, first.dtype
@@ -53,6 +55,12 @@ class Fixed:
         turns = model.decoder.positions
         self.turns = turns.table.rows(0, steps, nothing) if isinstance(turns, Rotary) else None
         self.own = torch.arange(each, device=self.device)
+
+    @property
+    def model(self) -> "Transformer":
+        model = self._model()
+        assert model is not None
+        return model
 
     def _room(self, heads: MultiHead, places: int) -> Tensor:
         shape = (self.sentences, heads.kv_heads, places, heads.head_width)
