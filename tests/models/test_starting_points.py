@@ -37,6 +37,6 @@ def test_a_starting_point_is_short_and_its_network_runs(name: str) -> None:
             assert logits.shape == ((2, 5, 7) if config.task == "tag" else (2, 2))
 
 
-def test_every_starting_point_is_told_in_the_readme() -> None:
-    told = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert [path.stem for path in sorted(FOLDER.glob("*.yaml")) if f"| `{path.stem}` |" not in told] == []
+@pytest.mark.parametrize("name", NAMES)
+def test_every_starting_point_is_told_in_the_readme(name: str) -> None:
+    assert f"| `{name}` |" in (FOLDER / "README.md").read_text(encoding="utf-8")
