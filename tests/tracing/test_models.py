@@ -225,3 +225,13 @@ def test_inputs_passed_by_keyword_have_their_names() -> None:
     torch.manual_seed(0)
     derivation = derived(marian())
     assert {"input_ids", "decoder_input_ids"} <= {step.name for step in derivation.givens}
+
+
+def test_the_parents_of_a_cell_are_the_leaves_of_its_formula() -> None:
+    torch.manual_seed(0)
+    derivation = derived(transformer())
+    for fine, steps in ((False, derivation.steps), (True, derivation.fine)):
+        for step in steps:
+            cell = derivation.why(step.name, *(0,) * len(step.shape), fine=fine)
+            leaves = [(leaf.step.name, leaf.index, leaf.value) for leaf in cell.expression.leaves() if leaf.step]
+            assert [tuple(parent) for parent in cell.parents] == list(dict.fromkeys(leaves))

@@ -4,7 +4,7 @@ An expression is a view on a rule: its parts are made when they are looked at, s
 thousands cost nothing more than a short one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -95,19 +95,37 @@ class Frame:
 
     def cells(self, form: Form, places: Flat) -> Iterator[Cells]:
         """The cells in a form at all these inner places, place by place; those of steps that are shown at once."""
-        order = operands_in(form)
-        if not order:
-            return
-        if all(self._stands(owner) for owner, _ in (self.found[k] for k in order)):
-            columns = [tuple(each if each.size == 1 else each[places] for each in self.found[k]) for k in order]
-            owners, indices = (
-                np.stack([np.broadcast_to(column[part], places.shape) for column in columns], 1).ravel()
-                for part in (0, 1)
-            )
-            yield owners[owners >= 0], indices[owners >= 0]
-        else:
+        found = [(_at(owners, places), _at(indices, places)) for owners, indices in self.found]
+        columns = self._columns(form, found)
+        if columns is None:
             for k in places.tolist():
                 yield from self.part(form, k).cells()
+        elif columns:
+            owners, indices = (np.stack(each, 1).ravel() for each in zip(*columns, strict=True))
+            yield owners[owners >= 0], indices[owners >= 0]
+
+    def _columns(self, form: Form, found: Sequence[Cells]) -> list[Cells] | None:
+        """For each cell of a form, from left to right, which it is at all places; hidden steps of single cells are
+        opened on the way. None where that cannot be done for all places at once.
+        """
+        columns: list[Cells] = []
+        for owners, indices in (found[k] for k in operands_in(form)):
+            if self._stands(owners):
+                columns.append((owners, indices))
+                continue
+            step = self.derivation.fine[int(owners[0])]
+            if not isinstance(step.rule, Rule) or step.rule.inner or (owners != owners[0]).any():
+                return None
+            places = np.unravel_index(indices, step.shape) if step.shape else ()
+            inside = []
+            for operand in step.rule.operands:
+                flat = np.broadcast_to(operand.map.at(places), indices.shape)
+                inside.append(self._passed(np.where(flat < 0, -2, operand.step), flat.copy()))
+            opened = self._columns(step.rule.body, inside)
+            if opened is None:
+                return None
+            columns += opened
+        return columns
 
     def _stands(self, owners: Flat) -> bool:
         """Whether the cells are shown as numbers, none of them as the arithmetic of a hidden step."""
@@ -208,6 +226,11 @@ class Terms:
 
     def __iter__(self) -> Iterator[Expression]:
         return (self[k] for k in range(len(self)))
+
+
+def _at(cells: Flat, places: Flat) -> Flat:
+    """Those at some inner places, of one for all or one for each."""
+    return np.broadcast_to(cells if cells.size == 1 else cells[places], places.shape)
 
 
 def operands_in(form: Form) -> list[int]:
