@@ -342,10 +342,11 @@ def test_a_page_of_any_width_never_scrolls_sideways(browser: Any, tmp_path: Path
 
 
 def test_beside_something_else_it_fits_the_room_it_has(browser: Any, tmp_path: Path) -> None:
-    derivation = attention(4, 3)
-    page = shown(browser, tmp_path, derivation, viewport={"width": 1600, "height": 900}).page
+    derivation, view = attention(4, 3), {"width": 1600, "height": 900}
+    watched = shown(browser, tmp_path, derivation, viewport=view, color_scheme="light")
+    page = watched.page
     page.evaluate(BESIDE, derivation.to_json())
-    page.wait_for_selector("td.rg-open")
+    page.wait_for_selector(".rg-equation")
     here, panel, steps = (
         page.eval_on_selector(each, "each => each.getBoundingClientRect()")
         for each in (".rg", ".rg-panel", ".rg-steps")
@@ -355,6 +356,14 @@ def test_beside_something_else_it_fits_the_room_it_has(browser: Any, tmp_path: P
         assert each["left"] >= here["left"]
         assert each["right"] <= here["right"]
     assert page.locator("main, h1").count() == 0
+    assert page.evaluate("[document.activeElement.tagName, scrollY]") == ["BODY", 0]  # what is around it goes on
+    page.evaluate("window.derivation.show('O', 3, 2)")
+    assert page.evaluate("document.activeElement.dataset.cell") == f"{derivation['O'].position}:11"
+    page.evaluate("window.derivation.destroy()")
+    page.emulate_media(color_scheme="dark")
+    assert page.locator(".rg").count() == 0
+    assert page.evaluate("window.derivation.scheme") == "light"
+    assert not watched.complaints
 
 
 BESIDE = """

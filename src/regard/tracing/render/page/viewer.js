@@ -79,6 +79,12 @@ class Viewer {
     return made;
   }
 
+  // Opens a cell by name, and brings it into view and focus.
+  show(name, ...index) {
+    const step = this.derivation.names.get(name);
+    this.goTo(step, ravel(index, step.shape));
+  }
+
   // A cell as text, as the terminal has it, and its parents: for pages around this one.
   why(name, ...index) {
     const step = this.derivation.names.get(name);
@@ -238,8 +244,18 @@ class Viewer {
       this.scheme = scheme;
       this.redraw();
     };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", follow);
-    new MutationObserver(follow).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    this.ended = new AbortController();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", follow, { signal: this.ended.signal });
+    this.themes = new MutationObserver(follow);
+    this.themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  }
+
+  // Takes the viewer out of the page, and with it all that it listens to.
+  destroy() {
+    this.ended.abort();
+    this.themes.disconnect();
+    this.watch.disconnect();
+    this.root.remove();
   }
 
   flush() {
@@ -248,13 +264,15 @@ class Viewer {
 
   // `A[1, 2]`, from the options or the address.
   openAsked() {
-    const asked = this.options.open || (this.options.hash && askedAddress());
+    const address = this.options.hash && askedAddress();
+    const asked = address || this.options.open;
     const found = asked && /^(.*?)(?:\[([\d, ]*)\])?$/s.exec(asked);
     const step = found && this.derivation.names.get(found[1]);
     const index = found?.[2] ? found[2].split(",").map(Number) : [];
     if (!step || index.length !== step.shape.length || !index.every((at, axis) => at >= 0 && at < step.shape[axis])) return;
+    this.gridOf(step).reveal(ravel(index, step.shape));
     this.open(step, ravel(index, step.shape));
-    requestAnimationFrame(() => this.reach(step, ravel(index, step.shape), false));
+    if (address) requestAnimationFrame(() => this.reach(step, ravel(index, step.shape), false));
   }
 }
 
