@@ -242,6 +242,13 @@ def test_dropout_is_for_training_alone() -> None:
     assert not torch.equal(model(SOURCE, FED), model(SOURCE, FED))
 
 
+@pytest.mark.parametrize("name", ["plain, rnn", "bahdanau", "luong", "luong, no feeding", "language model, lstm"])
+def test_no_steps_give_no_logits(name: str) -> None:
+    kind = SEQUENCES[name]
+    logits = kind.model()(kind.source(), target(5)[:, :0], kind.lengths)
+    assert logits.shape == (3, 0, 11)
+
+
 def test_a_memory_of_nothing_stays_nothing() -> None:
     memory = Remembered()
     assert memory.select(torch.tensor([0])) is memory

@@ -44,7 +44,7 @@ class Turn(NamedTuple):
 
 
 class Recurrent(SequenceModel):
-    """A recurrent encoder and decoder; without an encoder (`encoder=None` in `build`) a language model."""
+    """A recurrent encoder and decoder; a decoder alone is a language model."""
 
     settings: RecurrentSettings
 
@@ -157,9 +157,9 @@ class Recurrent(SequenceModel):
     def _all_steps(self, target: Tensor, memory: Remembered) -> tuple[Tensor, Choices | None]:
         """The readout of every step [B, T, …]."""
         x = self._embedded(target)
-        state = self._begun(self.start(memory), x[:, 0] if x.shape[1] else x.new_zeros(len(x), x.shape[-1]))
         if not x.shape[1]:
             return x.new_zeros(*x.shape[:2], self.readout.width), None
+        state = self._begun(self.start(memory), x[:, 0])
         if not self.before and not self.feeds_top:
             return self._all_at_once(x, state, memory)
         from_x, turns = self.cells.project(x), []

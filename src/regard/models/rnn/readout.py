@@ -23,7 +23,8 @@ class Readout(nn.Module):
         if not plain or self.width != given or settings.readout is not None:
             self.linear = nn.Linear(given, self.width, bias=not luong)
             nn.init.xavier_uniform_(self.linear.weight)
-        self.name, self.formula = ("s~", "tanh(W_c [c; s])") if luong else ("t", "tanh(W [s; c; E y] + b)")
+        self.name = "s~" if luong else "t"
+        self.formula = "tanh(W_c [c; s])" if luong else "tanh(W s + b)" if plain else "tanh(W [s; c; E y] + b)"
 
     def forward(self, parts: tuple[Tensor, ...], place: int | None = None) -> Tensor:
         if self.linear is None:
