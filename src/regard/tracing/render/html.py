@@ -30,7 +30,7 @@ PARTS = (
 )
 """The files of the viewer, in the order in which they use each other."""
 
-IN_PAGE, IN_NOTEBOOK = 4_000_000, 500_000
+IN_PAGE, IN_NOTEBOOK = 4_000_000, 2_000_000
 """How many numbers a page may hold, where nothing else is said: beyond that those of the largest steps stay out."""
 
 PAGE = """<!doctype html>
