@@ -22,7 +22,8 @@ def looked(image: NDArray[Any], weights: NDArray[Any], words: Sequence[str], *, 
     wide = image.shape[1] / max(image.shape[0], 1)
     across = max(1, min(len(words) + 1, round(9 / max(wide, 0.5))))
     down = -(-(len(words) + 1) // across)
-    made = figure(across * max(1.1, 0.9 * wide) + 0.3, down * 1.35 + (0.4 if title else 0.1))
+    cell = max(1.1, 0.9 * wide)
+    made = figure(across * cell + 0.3, down * (cell / max(wide, 1e-9) + 0.35) + (0.4 if title else 0.1))
     places = made.subplots(down, across, squeeze=False).flat
     for number, axes in enumerate(places):
         axes.set_axis_off()
