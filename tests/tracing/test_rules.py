@@ -41,7 +41,7 @@ def test_every_rule_has_a_case() -> None:
         with regard.trace() as tape:
             function(r(3, 4).requires_grad_()).sum().backward()
         seen.update(record.operation for record in tape.records)
-    assert set(RULES) - seen == OF_A_GPU
+    assert set(RULES) - seen <= OF_A_GPU
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "conv2d", "cross", "masked", "embedding", "random", "cumsum"])

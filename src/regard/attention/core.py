@@ -160,7 +160,7 @@ def _weights(call: Call, kept: Kept | None) -> Drawn:
         score = label(torch.where(kept.cells, score, -torch.inf), "M", f"mask(E, {call.mask!r})" if active() else "")
     drawn = _normalised(score, call, kept)
     weights = drawn.weights.to(call.query.dtype)
-    return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}(M)"))
+    return drawn._replace(weights=label(weights, "A", f"{call.normalise.name}({'E' if kept is None else 'M'})"))
 
 
 def _normalised(score: Tensor, call: Call, kept: Kept | None) -> Drawn:
