@@ -320,6 +320,13 @@ def test_idx_files_that_do_not_fit_are_told(tmp_path: Path) -> None:
     cut = write(tmp_path / "y", bytes([0, 0, 8, 3]) + struct.pack(">3I", 9, 2, 2) + bytes(10))
     with pytest.raises(Misuse, match="cut short: 2 of 9 items are whole"):
         read(images=cut, captions=str(tmp_path / "c"))
+    for head, said in [
+        (bytes([0, 0, 8, 3, 0, 0, 0]), "cut short in the head"),
+        (bytes([0, 0, 8, 3]) + struct.pack(">3I", 9, 1 << 20, 1 << 20), "an item has 1,099,511,627,776 bytes"),
+        (bytes([0, 0, 8, 3]) + struct.pack(">3I", 1 << 31, 0, 2), "an item has 0 bytes"),
+    ]:
+        with pytest.raises(Misuse, match=re.escape(said)):
+            read(images=write(tmp_path / "z", head), captions=str(tmp_path / "c"))
 
 
 def test_a_folder_of_png_files(tmp_path: Path) -> None:

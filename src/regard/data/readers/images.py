@@ -18,6 +18,8 @@ from regard.support.compressed import Opened
 from regard.support.errors import Misuse
 
 Pixels = NDArray[np.uint8]
+LARGEST: Final = 1 << 28
+"""Bytes of an image; an idx file that says more is damaged."""
 UNUSABLE: Final = "an image that cannot be used"
 
 
@@ -81,12 +83,15 @@ def idx(file: Opened, name: str) -> Iterator[NDArray[np.uint8]]:
     head = file.read(4)
     if len(head) < 4 or head[:3] != b"\0\0\x08" or not head[3]:
         raise Misuse(f"{name}: not an idx file of bytes")
-    sizes = np.frombuffer(file.read(4 * head[3]), ">u4").tolist()
-    if len(sizes) != head[3]:
+    axes = file.read(4 * head[3])
+    if len(axes) != 4 * head[3]:
         raise Misuse(f"{name}: cut short in the head of the idx file")
+    sizes = np.frombuffer(axes, ">u4").tolist()
+    if not 0 < (size := prod(sizes[1:])) <= LARGEST:
+        raise Misuse(f"{name}: damaged: its head says that an item has {size:,} bytes ({sizes[1:]})")
     for number in range(sizes[0]):
-        data = file.read(prod(sizes[1:]))
-        if len(data) != prod(sizes[1:]):
+        data = file.read(size)
+        if len(data) != size:
             raise Misuse(f"{name}: cut short: {number:,} of {sizes[0]:,} items are whole")
         yield np.frombuffer(data, np.uint8).reshape(sizes[1:])
 
