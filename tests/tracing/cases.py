@@ -196,6 +196,7 @@ CASES: dict[str, Case] = {
         name: (lambda name=name: getattr(torch, name)(r(2, 3, 4), 1))
         for name in ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin", "cumsum", "logsumexp")
     },
+    "isin": lambda: torch.isin(i(9, 2, 3), torch.tensor([[1, 2], [5, 7]])),
     "any": lambda: b(2, 3).any(1),
     "all": lambda: b(2, 3).all(),
     "sum of all": lambda: r(2, 3).sum(),

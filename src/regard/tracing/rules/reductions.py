@@ -62,6 +62,16 @@ def variance(c: Call) -> Rule:
     return c.rule(function("sqrt", body) if name.startswith("std") else body)
 
 
+@rule("over", "isin")
+def isin(c: Call) -> Rule | None:
+    """Whether any of the others is the same."""
+    elements, others = c.get("elements"), c.get("test_elements")
+    if c.get("invert") or not isinstance(elements, Source) or not isinstance(others, Source):
+        return None
+    c.inner = (others.size,)
+    return c.rule(over("any", compare("==", c.at(elements), c.read(others, (*(0 for _ in c.shape), 1)))))
+
+
 @rule("over", "logsumexp")
 def logsumexp(c: Call) -> Rule:
     return c.rule(over("logsumexp", reduced(c, c.source("self"), _dims(c, c.source("self")))))
