@@ -56,6 +56,10 @@ def test_every_word_gets_the_tag_its_model_gives(tmp_path: Path, tokenizer: Toke
     assert found[1].tags == tuple("ABC"[tag] for tag in logits.argmax(-1).tolist())  # type: ignore[union-attr]
     assert found[1].scores == pytest.approx(logits.softmax(-1).amax(-1).tolist(), abs=1e-5)  # type: ignore[union-attr]
     assert found[1].text.startswith("a/")
+    alone = [model.predict([each])[0] for each in (TEXTS[0], words, "telescope")]
+    together = [found[0], found[1], found[3]]
+    assert [each.tags for each in alone] == [each.tags for each in together]  # type: ignore[union-attr]
+    assert found[0].tags[:7] != found[1].tags  # type: ignore[union-attr]
 
 
 def test_a_label_comes_with_all_probabilities_and_what_was_looked_at(tmp_path: Path, tokenizer: Tokenizer) -> None:
