@@ -19,7 +19,7 @@ NAMES = {
     "luong, no feeding": "s_1 s_3 e α c s~ logits",
     "plain, rnn": "h_1 h_6 s_1 s_1.a s_3 logits",
     "fixed": "H c logits",
-    "transformer": "Q K V E M A O X logits",
+    "transformer": "Q K V E M A O X cross.Q cross.K cross.V cross.E cross.A cross.O logits",
     "transformer, post": "Q K V E M A O X logits",
     "language model, lstm": "s_1 s_3 logits",
     "captions, bahdanau": "cells e_1 α_1 c_1",
@@ -43,6 +43,7 @@ def test_a_trace_says_the_names_of_the_notes(name: str) -> None:
     said = {step.name.split("#")[0] for step in steps}
     # Names that stand in several layers carry the layer in front: decoder.layers.0.attention.Q.
     said |= {each.rpartition(".")[2] for each in said if each.startswith(("encoder.", "decoder.", "attention."))}
+    said |= {f"cross.{each.rpartition('.')[2]}" for each in said if ".cross." in each}
     assert set(NAMES[name].split()) - said == set()
 
 

@@ -20,7 +20,7 @@ from regard.tracing.labels import recorders
 
 LETTERS = 8
 """Of each word of the source, for models that read words by their letters."""
-CALLED = ("forward", "project", "advance", "keys", "attend_to")
+CALLED = ("forward", "project", "advance", "keys", "attend_to", "attend_together")
 """The methods under whose name a part does its work."""
 
 

@@ -6,6 +6,7 @@ Shape letters: B batch, T places, S places of the memory, d width, f width of th
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from regard.attention.positions import Positions
 from regard.models.dropping import add_dropped, drop
 from regard.models.transformer_settings import TransformerSettings
 from regard.models.written import Together
-from regard.tracing import label
+from regard.tracing.labels import active, label, renamed
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -120,7 +121,8 @@ class Block(nn.Module):
         assert self.cross is not None
         sentences = source.projected.key.shape[0]
         together = x.reshape(sentences, -1, x.shape[-1])
-        attended = self.cross.attend_to(together, source.projected, mask=source.mask, want_weights=want_weights)
+        with crossing():
+            attended = self.cross.attend_to(together, source.projected, mask=source.mask, want_weights=want_weights)
         return attended._replace(output=attended.output.reshape(x.shape))
 
     def before(self, x: Tensor, norm: nn.Module | None) -> Tensor:
@@ -131,6 +133,11 @@ class Block(nn.Module):
         assert norm is not None
         x = label(add_dropped(x, added, self.dropout if self.training else 0.0), "X", "X + f(X)")
         return x if self.pre else norm(x)
+
+
+def crossing() -> AbstractContextManager[None]:
+    """While a derivation is recorded, cross-attention has names of its own: cross.Q, cross.K, …"""
+    return renamed(**{each: f"cross.{each}" for each in "QKVEMAO"}) if active() else nullcontext()
 
 
 def heads(settings: TransformerSettings, positions: Positions | None = None) -> MultiHead:

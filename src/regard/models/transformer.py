@@ -16,7 +16,7 @@ from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.dropping import drop
 from regard.models.fixed import Fixed, obstacle
 from regard.models.inputs import make_input
-from regard.models.layers import Block, Output, Source, norm
+from regard.models.layers import Block, Output, Source, crossing, norm
 from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
 from regard.models.words import Words
@@ -175,8 +175,9 @@ class Transformer(SequenceModel):
         if self.encoder is None:
             return Looked()
         encoded = self.encoder(source, lengths)
-        crossing = (block.cross for block in self.decoder.layers)
-        return Looked.at(encoded, tuple(each.project(encoded.states) for each in crossing if each is not None))
+        crossed = [block.cross for block in self.decoder.layers if block.cross is not None]
+        with crossing():
+            return Looked.at(encoded, tuple(each.project(encoded.states) for each in crossed))
 
     def fixed(self, sentences: int, each: int, places: int, steps: int) -> Fixed | None:
         return Fixed(self, sentences, each, places, steps) if obstacle(self) is None else None
