@@ -116,8 +116,8 @@ class Written:
 
     def _of(self, groups: Tensor) -> tuple[Cache, ...]:
         """The caches of some of the groups; as they are where that is all of them in their order."""
-        own = len(self.caches[0].key_BHSd)
-        if groups.device.type == "cpu" and torch.equal(groups, torch.arange(own)):
+        own = torch.arange(len(self.caches[0].key_BHSd), device=groups.device)
+        if torch.equal(groups, own):
             return self.caches
         return tuple(each.select(groups) for each in self.caches)
 
