@@ -79,6 +79,11 @@ def test_the_root_says_where_paths_begin() -> None:
     assert tape.derivation(y).steps[-1].name == "1"
 
 
+def test_a_root_that_is_no_module_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"root: expected the module at which paths begin; got list"), regard.trace([]):  # type: ignore[arg-type]
+        pass
+
+
 def test_two_models_in_one_trace_keep_apart() -> None:
     one, other = nn.Linear(2, 2), nn.Linear(2, 2)
     with regard.trace() as tape:

@@ -101,9 +101,13 @@ def test_an_operation_without_a_rule_is_opaque_and_never_guessed() -> None:
 
 def test_other_threads_are_not_recorded() -> None:
     layer, done = nn.Linear(3, 3), []
+
+    def elsewhere() -> None:
+        done.append(label(layer(torch.randn(2, 3)), "elsewhere"))
+
     with regard.trace() as tape:
         x = torch.randn(2, 3)
-        thread = threading.Thread(target=lambda: done.append(layer(torch.randn(2, 3))))
+        thread = threading.Thread(target=elsewhere)
         thread.start()
         thread.join()
         y = x * 2

@@ -36,6 +36,8 @@ def trace(
     max_elements: how many numbers may be recorded in all; more are an error.
     largest: values computed inside with more numbers than that are left out; their steps and formulas stay.
     """
+    if root is not None and not isinstance(root, nn.Module):
+        raise ValueError(f"root: expected the module at which paths begin; got {type(root).__name__}")
     tape = Tape(max_elements, largest)
     if root is not None:
         tape.modules.add_root(root)
