@@ -18,6 +18,8 @@ from regard.support.errors import Misuse
 from regard.text.vectors.vectors import Vectors
 
 Row = NDArray[np.float32]
+WIDEST: Final = 100_000
+"""Numbers of a vector; a file that says more is damaged."""
 LONGEST_WORD: Final = 10_000
 """Bytes; a binary file with a longer one is none."""
 
@@ -36,6 +38,8 @@ def read(path: Path, words: Container[str] | None, most: int | None) -> Vectors:
         bytes_ = _Bytes(file)
         first = bytes_.line()
         head = _head(first)
+        if head is not None and not 0 < head.width <= WIDEST:
+            raise Misuse(f"{path}:1: damaged: it says that a vector has {head.width:,} numbers")
         rows = _glove(bytes_, path, first) if head is None else _word2vec(bytes_, path, head)
         for word, row in rows:
             if word not in found and (words is None or word in words):
@@ -143,7 +147,8 @@ def _of_line(line: bytes, width: int, path: Path, number: int) -> tuple[str, Row
         came = len(line.split()) - 1
         raise Misuse(f"{path}:{number}: expected a word and {width} numbers; came {came} numbers: {_shown(line)}")
     try:
-        row = np.array(parts[1:], np.float32)
+        with np.errstate(over="ignore"):
+            row = np.array(parts[1:], np.float32)
     except ValueError:
         raise Misuse(f"{path}:{number}: expected {width} numbers behind the word: {_shown(line)}") from None
     if not np.isfinite(row).all():
