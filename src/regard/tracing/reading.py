@@ -49,8 +49,8 @@ def gradient_for(tape: "Tape", target: int, tensor: Tensor) -> int:
     found = [each for each in tape.gradients.of.get(number, ()) if each > target]
     if not found:
         raise ValueError(
-            f"no gradient for this tensor {list(tensor.shape)} was computed in the trace: differentiate inside it "
-            "(loss.backward() or torch.autograd.grad), with respect to a tensor that requires gradients"
+            f"no gradient for this tensor {list(tensor.shape)} was computed in the trace: differentiate inside it, on "
+            "a CPU (loss.backward() or torch.autograd.grad), with respect to a tensor that requires gradients"
         )
     from_target = [each for each in found if _begins_at(tape, each, target)]
     if not from_target:
