@@ -13,6 +13,7 @@ import numpy as np
 from regard.pipeline.results import grouped
 from regard.serving.errors import Refused
 from regard.serving.settings import ServerSettings
+from regard.tracing.render.asked import answered
 
 if TYPE_CHECKING:
     from regard.pipeline.explaining import Explanation
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 LARGEST = 2_000
 """Steps of more numbers than this are sent without them; they are asked for as they are looked at."""
-CELLS = 20_000
-"""The most numbers of a step that are sent at once."""
 STEPS = 2
 """Of an explanation, so many derivations are kept: each holds everything the model computed."""
 
@@ -60,20 +59,15 @@ class Explanations:
 
     def cells(self, name: str, step: int, of: str, cells: list[int]) -> dict[str, Any]:
         """Numbers of one step of a derivation: {"values", "reach"}, as its page asks for them."""
-        if len(cells) > CELLS:
-            raise Refused(400, f"Invalid request: at most {CELLS:,} cells may be asked for at once")
         derivation = self._derivation(name, step)
         try:
-            array = derivation[of].array
+            asked = derivation[of]
         except ValueError as error:
             raise Refused(404, str(error)) from None
-        if array is None:
-            raise Refused(404, f"the values of {of!r} were not kept")
-        if cells and not 0 <= min(cells) <= max(cells) < array.size:
-            raise Refused(400, f"Invalid request: {of!r} has the cells 0 to {array.size - 1}")
-        finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
-        reach = float(np.abs(finite).max()) if finite.size else 0.0
-        return {"values": [_plain(each) for each in array[cells].tolist()] if cells else [], "reach": reach}
+        try:
+            return answered(derivation, asked.position, cells)
+        except ValueError as error:
+            raise Refused(400, f"Invalid request: {error}") from None
 
     def _derivation(self, name: str, step: int) -> "Derivation":
         from regard.support.errors import Misuse
@@ -100,13 +94,6 @@ class Explanations:
         old = self.clock() - 60 * self.settings.explanation_minutes
         while self._kept and next(iter(self._kept.values())).born < old:
             self._kept.popitem(last=False)
-
-
-def _plain(value: Any) -> Any:
-    """As a derivation's JSON has it."""
-    if isinstance(value, float) and not np.isfinite(value):
-        return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
 
 
 def _rounded(weights: Any) -> list[list[float]]:
