@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -18,8 +19,6 @@ from regard.training import checkpoint
 from regard.training.running import train
 from tests.training.conftest import Warm, config
 
-EVERY_UPDATE = {"save_every": 1e-9}
-
 
 def figures(output: Path) -> list[dict[str, Any]]:
     """The evaluations of a run, without what depends on the clock."""
@@ -29,44 +28,77 @@ def figures(output: Path) -> list[dict[str, Any]]:
 
 
 def same_weights(one: Path, other: Path) -> bool:
-    """To the bit."""
+    """To the bit: those that were saved in the end, and all that the last checkpoint holds."""
     a, b = (load_file(each / "weights.safetensors") for each in (one, other))
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+    assert a.keys() == b.keys()
+    states = [checkpoint.read(each) for each in (one, other)]
+    held = [
+        [x for part in ("model", "optimizers", "averaging", "random") for x in leaves(state[part])] for state in states
+    ]  # type: ignore[index]
+    pairs = [*zip(*held, strict=True), *((a[name], b[name]) for name in a)]
+    assert len(pairs) > 100
+    return all(torch.equal(x, y) for x, y in pairs)
 
 
-def wait_for_a_write(folder: Path) -> None:
-    """Until a file is being written, for as long as a run may take."""
-    end = time.monotonic() + 1.0
-    while time.monotonic() < end and not any(folder.glob(".*.part")):
-        pass
+def leaves(state: Any) -> list[torch.Tensor]:
+    """All tensors in a nested state."""
+    if isinstance(state, torch.Tensor):
+        return [state]
+    inside = state.values() if isinstance(state, dict) else state if isinstance(state, list) else []
+    return [leaf for each in inside for leaf in leaves(each)]
 
 
+def wait_until(happens: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not happens():
+        time.sleep(0.001)
+
+
+def written(output: Path) -> float:
+    """When the checkpoint was written; 0 where there is none."""
+    path = checkpoint.path_in(output)
+    return path.stat().st_mtime if path.exists() else 0.0
+
+
+def wait_for_a_random_moment(output: Path, random: Random, kill: int) -> None:
+    """At the very beginning, some updates later, or while a file is being written."""
+    before = written(output)
+    if kill % 5 == 4:
+        time.sleep(random.uniform(0, 0.2))
+        return
+    wait_until(lambda: written(output) > before)
+    time.sleep(random.uniform(0, 0.08))
+    if kill % 2:
+        wait_until(lambda: any((output / "training").glob(".*.part")), 1.0)
+
+
+@pytest.mark.timeout(600)  # twenty-two starts take long where the machine is busy
 def test_a_run_killed_twenty_times_ends_with_the_same_weights_to_the_bit(
     warm: Warm, pairs: Path, tmp_path: Path
 ) -> None:
-    own = {"training": {"epochs": 4, "keep_best": 2, **EVERY_UPDATE}, "network": {"dropout": 0.2}}
-    begun = time.monotonic()
-    assert warm.run(config(pairs, tmp_path / "whole", **own)) == [0], warm.said()
-    took = time.monotonic() - begun
-    random, kills = Random(5), 0
-    for _ in range(200):
-        (child,) = warm.begin(config(pairs, tmp_path / "killed", **own))
-        if kills < 20:
-            time.sleep(random.uniform(0.1, 0.5) * min(took, 3.0))
-            if kills % 4 == 0:
-                wait_for_a_write(tmp_path / "killed" / "training")
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        (status,) = warm.end()
-        kills += status == -signal.SIGKILL
-        if status == 0:
-            break
-        assert status == -signal.SIGKILL, warm.said()
-    assert kills >= 20
-    assert same_weights(tmp_path / "whole", tmp_path / "killed")
-    assert figures(tmp_path / "whole") == figures(tmp_path / "killed")
-    left = sorted(path.name for path in (tmp_path / "killed" / "training").iterdir())
-    assert left == sorted(path.name for path in (tmp_path / "whole" / "training").iterdir())
+    long = {"steps": 90, "epochs": 99, "evaluate_every": 4, "patience": None, "keep_best": 2, "save_every": 1e-9}
+    own = {"training": long, "network": {"dropout": 0.2}, "evaluation": {"best": "loss"}}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert warm.run(config(pairs, whole, **own)) == [0], warm.said()
+    random, resumed = Random(5), 0
+    for kill in range(20):
+        (child,) = warm.begin(config(pairs, killed, **own))
+        wait_for_a_random_moment(killed, random, kill)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        assert warm.end() == [-signal.SIGKILL], warm.said()
+        resumed += "going on from" in warm.said()
+    assert warm.run(config(pairs, killed, **own)) == [0], warm.said()
+    assert resumed >= 10
+    assert "going on from" in warm.said()
+    assert same_weights(whole, killed)
+    assert figures(whole) == figures(killed)
+    final = checkpoint.read(whole)
+    assert final is not None
+    assert final["best"][0]["step"] > 50  # what was saved came long after most of the kills
+    assert sorted(each.name for each in (killed / "training").iterdir()) == sorted(
+        each.name for each in (whole / "training").iterdir()
+    )
 
 
 def test_a_run_asked_to_stop_saves_says_where_and_goes_on(warm: Warm, pairs: Path, tmp_path: Path) -> None:
