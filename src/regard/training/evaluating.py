@@ -26,7 +26,7 @@ from regard.models.contract import Model, SequenceModel
 from regard.training.config import Config
 from regard.training.corpus import Corpus, Held, groups_of
 from regard.training.feeding import feed
-from regard.training.objective import told
+from regard.training.objective import plain_loss
 from regard.training.views import View
 
 
@@ -97,8 +97,7 @@ class Evaluator:
         start = model.start_token if isinstance(model, SequenceModel) else 0
         total, places = torch.zeros((), dtype=torch.float64, device=self.device), 0
         for batch in self._batches():
-            loss, _ = told(model, feed(batch, start, self.device))
-            total += loss
+            total += plain_loss(model, feed(batch, start, self.device))
             places += batch.tokens
         return float(total) / max(places, 1)
 

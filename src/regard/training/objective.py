@@ -138,7 +138,6 @@ def returns(reward: Tensor, discount: float) -> Tensor:
 
 
 @torch.no_grad()
-def told(model: Model, fed: Fed) -> tuple[Tensor, Tensor]:
-    """Of a batch that is evaluated: the plain cross-entropy, summed, and the logits."""
-    logits = logits_of(model, fed).float()
-    return smoothed(logits, fed.wanted, 0.0), logits
+def plain_loss(model: Model, fed: Fed) -> Tensor:
+    """Of a batch that is evaluated: the cross-entropy without smoothing, summed."""
+    return smoothed(logits_of(model, fed), fed.wanted, 0.0)

@@ -88,8 +88,8 @@ def device_named(name: str, local: int | None = None) -> torch.device:
         raise Misuse(f"device: expected auto, cpu, cuda, cuda:1 or mps; got {name!r}") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise Misuse(f"device: {name} is asked for, and this torch sees no GPU")
-    if device.type == "cuda" and local is not None:
-        device = torch.device("cuda", local)
+    if device.type == "cuda" and (local is not None or device.index is None):
+        device = torch.device("cuda", local or 0)  # with its number, without which no device can be set
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise Misuse(f"device: {device} is asked for, and there are {torch.cuda.device_count()} GPUs")
     if device.type == "cuda":
