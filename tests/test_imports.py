@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import regard
+
 SOURCE = Path(__file__).parents[1] / "src" / "regard"
 
 # Each room may import those before it, and nothing of those after it.
@@ -37,15 +39,21 @@ def imports_of(path: Path) -> list[tuple[str, tuple[str, ...]]]:
                 found.append((node.module or "", tuple(alias.name for alias in node.names)))
         elif isinstance(node, ast.Import):
             found += [(alias.name, ()) for alias in node.names if alias.name.split(".")[0] == "regard"]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            found += [(text, ()) for text in texts if text.startswith("regard.")]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "regard":
+            found.append(("regard", (node.attr,)))
     return found
 
 
 def rooms_taken(module: str, names: tuple[str, ...]) -> list[str]:
-    """`regard.models.rnn` → models; `from regard import attend, tracing` → the rooms of the names."""
+    """`regard.models.rnn` → models; `from regard import load, tracing` → the rooms that hold the names."""
     parts = module.split(".")
     if len(parts) > 1:
         return [parts[1]]
-    return [name for name in names if name in ORDER]
+    homes = {name: regard._HOMES.get(name, f"regard.{name}").split(".")[1] for name in names}
+    return [room for room in homes.values() if room in ORDER]
 
 
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
@@ -61,13 +69,19 @@ def test_a_module_imports_only_what_lies_before_it(path: Path) -> None:
             if own in ONLY and taken != own:
                 assert f"regard.{taken}" in ONLY[own], f"{path.name}: {own} takes nothing from {taken}"
         if own == "attention" and module.startswith("regard.tracing"):
+            assert names, f"{path.name} takes the whole of {module}"
             assert set(names) <= NAMES_ATTENTION_TAKES_FROM_TRACING, f"{path.name} takes {names} from tracing"
 
 
 def test_an_import_against_the_order_would_be_seen(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
-    file.write_text("def f():\n    from regard.models.rnn import Cell\n    import regard.serving.app\n")
-    assert [rooms_taken(*each) for each in imports_of(file)] == [["models"], ["serving"]]
+    file.write_text(
+        "def f():\n    from regard.models.rnn import Cell\n    import regard.serving.app\n"
+        "    from regard import load, train\n"
+        "    import_module('regard.data.shards')\n    regard.trace()\n"
+    )
+    found = sorted(room for each in imports_of(file) for room in rooms_taken(*each))
+    assert found == ["data", "models", "pipeline", "serving", "tracing", "training"]
 
 
 def test_importing_regard_is_quick_and_leaves_torch_alone() -> None:

@@ -32,7 +32,25 @@ _HOMES = {
 __all__ = ["Config", "Details", "__version__", "attend", "label", "load", "prepare", "trace", "train", "weigh"]
 
 
+# Rooms that may be reached as attributes: `regard.attention.explain_choice` after `import regard` alone.
+_ROOMS = (
+    "attention",
+    "config",
+    "data",
+    "decoding",
+    "evaluation",
+    "models",
+    "pipeline",
+    "text",
+    "tracing",
+    "training",
+    "worked",
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"regard.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -27,7 +27,8 @@ def by_sdpa(query: Tensor, key: Tensor, value: Tensor, **settings: Any) -> Tenso
 def by_flex(query: Tensor, key: Tensor, value: Tensor, **settings: Any) -> Tensor:
     """The flex path with a kernel that needs no GPU; without a mask it gets one that leaves nothing out."""
     settings = {"score": scores.ScaledDot(), "bias": None, "normalise": normalise.softmax, **settings}
-    settings["mask"] = settings.get("mask") or masks.window(None, None)
+    if settings.get("mask") is None:
+        settings["mask"] = masks.window(None, None)
     call = checked(query, key, value, dropout=0.0, generator=None, **settings)
     return flex.run(call, attention=uncompiled)
 

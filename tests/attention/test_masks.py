@@ -173,7 +173,7 @@ SAYS = {
     ),
     "other batch": (
         lambda: weigh(*qkv(3, 4, 5)[:2], mask=masks.lengths([1, 2])),
-        "lengths: 2 keys lengths for a batch of 3",
+        "lengths: 2 lengths of keys for a batch of 3",
     ),
     "cells": (
         lambda: weigh(*qkv(4, 5)[:2], mask=torch.ones(3, 4, dtype=torch.bool)),

@@ -45,7 +45,7 @@ class Call:
 
 def shared(heads: Tensor, groups: int) -> Tensor:
     """Query head h reads key head floor(h / groups); a single head goes to all by broadcasting."""
-    return heads if groups == 1 or heads.shape[-3] == 1 else heads.repeat_interleave(groups, -3)
+    return heads if groups == 1 or heads.ndim < 3 or heads.shape[-3] == 1 else heads.repeat_interleave(groups, -3)
 
 
 def cleared(rows: Tensor, real: Tensor | None) -> Tensor:

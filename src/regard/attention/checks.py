@@ -30,6 +30,8 @@ def checked(
     normalise = normalisers.named(normalise)
     if dropout != 0.0:
         check_dropout(dropout)
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise ValueError(f"generator: expected a torch.Generator; got {type(generator).__name__}")
     _tensor("query", query)
     _beside("key", key, query)
     if value is not None:
@@ -39,7 +41,7 @@ def checked(
     if value is not None:
         _value(value, key, shape, groups)
     if bias is not None:
-        _bias(bias, query, shape)
+        check_bias(bias, query, shape)
     if mask is not None:
         mask = masks.as_mask(mask)
         mask.check(shape)
@@ -115,7 +117,7 @@ def _value(value: Tensor, key: Tensor, shape: torch.Size, groups: int) -> None:
     _joined("value", shared, shape[:-2], own)
 
 
-def _bias(bias: Tensor, query: Tensor, shape: torch.Size) -> None:
+def check_bias(bias: Tensor, query: Tensor, shape: torch.Size) -> None:
     if not isinstance(bias, Tensor) or not bias.is_floating_point():
         came = dtype_of(bias) if isinstance(bias, Tensor) else type(bias).__name__
         raise ValueError(

@@ -14,12 +14,13 @@ from torch.nn.functional import linear
 
 from regard.attention import normalise as normalisers
 from regard.attention import scores
-from regard.attention.checks import check_dropout
+from regard.attention.checks import check_bias, check_dropout
 from regard.attention.core import Implementation, attend
 from regard.attention.masks import Mask
 from regard.attention.normalise import Normaliser
 from regard.attention.positions import Positions
 from regard.attention.scores import Score
+from regard.attention.shapes import dtype_of
 from regard.tracing.labels import active, label
 
 
@@ -118,6 +119,12 @@ class MultiHead(nn.Module):
         if not out and joined != width:
             raise ValueError(f"out: without it the joined heads must have the width {width}; got {joined}")
         self.out = nn.Linear(joined, width, out_bias) if out else nn.Identity()
+        if not isinstance(score, str | Score):
+            raise ValueError(f"score: expected a score or the name of one; got {score!r}")
+        if positions is not None and not isinstance(positions, Positions):
+            raise ValueError(
+                f"positions: expected some of regard.attention.positions (make one by name); got {positions!r}"
+            )
         self.score = scores.make(score, self.head_width, self.head_width) if isinstance(score, str) else score
         if isinstance(self.score, scores.Coverage):
             raise ValueError(
@@ -150,15 +157,20 @@ class MultiHead(nn.Module):
                 x, self.project(memory), mask=mask, bias=bias, want_weights=want_weights,
                 generator=generator, implementation=implementation,
             )  # fmt: skip
-        _rows("x", x, self.query.in_features)
+        _rows("x", x, self.query)
         start = 0 if cache is None else cache.length
         query, new = self._own(x, start)
+        if cache is not None and cache.key_BHSd.shape[:-2] != new.key_BHSd.shape[:-2]:
+            raise ValueError(
+                f"cache: holds keys of {list(cache.key_BHSd.shape[:-2])} sequences and heads, "
+                f"x has {list(new.key_BHSd.shape[:-2])}"
+            )
         cache = new if cache is None else cache.extended(new.key, new.value)
         return self._attended(query, cache, start, mask, bias, want_weights, generator, implementation)
 
     def project(self, memory: Tensor, start: int = 0) -> Cache:
         """Keys and values of a memory [B, S, key_width]: once a sentence, however many queries come."""
-        _rows("memory", memory, self.key.in_features)
+        _rows("memory", memory, self.key)
         key = label(self._split(self.key(memory), self.kv_heads), "K", "X W_K")
         value = label(self._split(self.value(memory), self.kv_heads), "V", "X W_V")
         return Cache(self.positions.rotate(key, start), value, memory.shape[-2])
@@ -176,7 +188,7 @@ class MultiHead(nn.Module):
         implementation: Implementation = "auto",
     ) -> Attended:
         """Attend from x to keys and values projected before; `start` is the place of x's first row."""
-        _rows("x", x, self.query.in_features)
+        _rows("x", x, self.query)
         query = label(self._split(self.query(x), self.heads), "Q", "X W_Q")
         return self._attended(query, cache, start, mask, bias, want_weights, generator, implementation)
 
@@ -188,7 +200,7 @@ class MultiHead(nn.Module):
         `start` is the place of all rows, `times` [P] those of the keys, which rise; the mask [G, 1, R / G, P] says
         which of a group's keys are a row's own.
         """
-        _rows("x", x, self.query.in_features)
+        _rows("x", x, self.query)
         query, new = self._own(x, start)
         query = self._beside(self.positions.rotate(query, start), groups)
         key, value = self._beside(new.key, groups), self._beside(new.value, groups)
@@ -233,6 +245,8 @@ class MultiHead(nn.Module):
     ) -> Attended:
         query = self.positions.rotate(query, start)
         own = self.positions.bias(query.shape[-2], cache.length)
+        if bias is not None:
+            check_bias(bias, query, torch.Size((*query.shape[:-1], cache.length)))
         bias = own if bias is None else bias if own is None else bias + own
         attended = attend(
             query, cache.key, cache.value, score=self.score, mask=mask, normalise=self.normalise,
@@ -249,12 +263,25 @@ class MultiHead(nn.Module):
         return x.transpose(-3, -2).flatten(-2)
 
 
-def _rows(name: str, given: Tensor, width: int) -> None:
-    if given.ndim < 3 or given.shape[-1] != width:
-        raise ValueError(f"{name}: expected [batch, length, {width}]; got {list(given.shape)}")
+def _rows(name: str, given: Tensor, layer: nn.Linear) -> None:
+    """Vectors that a projection can take."""
+    if given.ndim < 3 or given.shape[-1] != layer.in_features:
+        raise ValueError(f"{name}: expected [batch, length, {layer.in_features}]; got {list(given.shape)}")
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, Tensor):
+        return
+    if given.device != weight.device:
+        raise ValueError(f"{name}: is on {given.device}, the layer on {weight.device}")
+    if given.dtype != weight.dtype and not torch.is_autocast_enabled(given.device.type):
+        raise ValueError(f"{name}: is {dtype_of(given)}, the layer {dtype_of(weight)}")
 
 
 def _head_width(width: int, heads: int, kv_heads: int, given: int | None) -> int:
+    for name, number in (("width", width), ("heads", heads), ("kv_heads", kv_heads), ("head_width", given)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise ValueError(f"{name}: expected a whole number; got {number!r}")
+    if width < 1 or (given is not None and given < 1):
+        raise ValueError(f"width: expected 1 or more; got {width}" + ("" if given is None else f", head_width {given}"))
     if heads < 1 or kv_heads < 1:
         raise ValueError(f"heads: expected one or more; got {heads} heads and {kv_heads} key heads")
     if heads % kv_heads:

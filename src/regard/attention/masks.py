@@ -63,6 +63,9 @@ class Mask(ABC):
     def __invert__(self) -> "Mask":
         return _Not(self)
 
+    def __bool__(self) -> bool:
+        raise ValueError(f"mask: {self!r} is neither true nor false; join masks with & | ~, not with and, or, not")
+
 
 def causal(align: Align = "end") -> Mask:
     """Each query sees its own place and those before: j <= i.
@@ -113,7 +116,9 @@ def around(centre: Tensor, width: float) -> Mask:
     """Keys at most `width` places from a real-valued centre for each query: centre [..., T] (Luong's local-p)."""
     if not isinstance(centre, Tensor):
         raise ValueError(f"around: centre must be a tensor, one number for each query; got {type(centre).__name__}")
-    if not width >= 0:
+    if not centre.is_floating_point():
+        raise ValueError(f"around: centre must hold real numbers; got {dtype_of(centre)}")
+    if not isinstance(width, int | float) or not width >= 0:
         raise ValueError(f"around: width must be 0 or more; got {width!r}")
     return Around(centre, float(width))
 
@@ -180,7 +185,7 @@ class Lengths(Mask):
             if len(shape) < 3:
                 raise ValueError(f"lengths: one number for each sequence, but the scores {list(shape)} have no batch")
             if shape[0] != counts.shape[0]:
-                raise ValueError(f"lengths: {counts.shape[0]} {side} lengths for a batch of {shape[0]}")
+                raise ValueError(f"lengths: {counts.shape[0]} lengths of {side} for a batch of {shape[0]}")
 
     def on(self, device: torch.device) -> Mask:
         return Lengths(self.keys.to(device), None if self.queries is None else self.queries.to(device))
@@ -283,7 +288,10 @@ class _Not(Mask):
 
 
 def _counts(side: str, counts: "Tensor | Sequence[int] | int") -> Tensor:
-    given = torch.as_tensor(counts)
+    try:
+        given = torch.as_tensor(counts)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"lengths: {side} must be one whole number or one for each sequence; got {counts!r}") from None
     given = given if given.numel() else given.long()  # an empty list has no numbers to be whole
     if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool or given.ndim > 1:
         raise ValueError(

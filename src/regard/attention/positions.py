@@ -183,6 +183,13 @@ class Alibi(Positions):
             raise ValueError(f"alibi: expected one head or more; got {heads}")
         self.register_buffer("slopes", torch.tensor(alibi_slopes(heads)), persistent=False)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Alibi":
+        """To another device, but not to another kind of numbers: half precision would round the slopes for good."""
+        exact = self.slopes
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.slopes = exact.to(self.slopes.device)
+        return self
+
     def bias(self, queries: int, keys: int) -> Tensor:
         device = self.slopes.device
         own = torch.arange(keys - queries, keys, device=device).unsqueeze(-1)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.masks import Cells, Mask
+from regard.attention.masks import Cells, Mask, as_mask
 from regard.tracing.labels import active
 
 
@@ -40,6 +40,7 @@ def settle(
     `clean` promises that what stands at keys nobody may attend to is finite, as the numbers a network made itself
     are: it need not be cleared again in every layer. `alive` promises that each query may attend to some key.
     """
+    mask = as_mask(mask)
     found = kept(mask, torch.Size(shape), torch.device(device))
     promised = Kept(found.cells, None if alive else found.queries, None if clean else found.keys)
     return Settled(found.cells, promised, mask)

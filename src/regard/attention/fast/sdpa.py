@@ -93,9 +93,10 @@ def _is_causal(call: Call) -> bool:
     mask = call.mask
     if not isinstance(mask, Causal):
         return False
-    if mask.align == "start":
-        return True
+    # Aligned at the start, keys behind the last query are seen by none and must be cleared, which it does not do.
     # A plain bool, decided here: under torch.compile with sizes of any kind a comparison is only a symbol.
+    if mask.align == "start":
+        return True if call.shape[-2] >= call.shape[-1] else False  # noqa: SIM210
     return True if call.shape[-2] == call.shape[-1] else False  # noqa: SIM210
 
 
@@ -123,11 +124,20 @@ def _joined(call: Call, kept: Kept | None) -> tuple[Tensor, Tensor | None]:
             return kept.cells, None
         alive = kept.queries.unsqueeze(-1)
         return kept.cells | ~alive, alive
-    bias = call.bias.to(call.query.dtype)
-    bias = bias if kept is None else torch.where(kept.cells, bias, -torch.inf)
+    bias = call.bias if kept is None else torch.where(kept.cells, call.bias, -torch.inf)
     bias = bias if bias.ndim > 1 else bias.reshape(1, -1)
     empty = torch.isneginf(bias).all(-1, keepdim=True)
-    return torch.where(empty, 0.0, bias), ~empty
+    return _narrowed(torch.where(empty, 0.0, bias), call.query.dtype), ~empty
+
+
+def _narrowed(bias: Tensor, kind: torch.dtype) -> Tensor:
+    """In the query's kind of numbers. What is too large for it would be endless: a softmax minds differences alone, so
+    that each row may be counted from its largest, and what is farther below than the kind can say weighs nothing.
+    """
+    if torch.finfo(bias.dtype).max <= torch.finfo(kind).max:
+        return bias.to(kind)
+    lower = bias - bias.detach().amax(-1, keepdim=True)
+    return torch.where(torch.isneginf(lower), -torch.inf, lower.clamp(min=torch.finfo(kind).min)).to(kind)
 
 
 def _mask_in_four_axes(call: Call, cells: Tensor) -> Tensor:

@@ -58,6 +58,8 @@ class DotScore(Score):
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
         query, key, scale = self.as_dot(query, key)
+        if query.dtype in (torch.float16, torch.bfloat16):  # as the fast paths sum: in float32
+            query, key = query.float(), key.float()
         # The scale goes onto the query before the product: afterwards it is too late in half precision.
         return (query if scale == 1 else query * scale) @ key.transpose(-2, -1)
 
@@ -107,8 +109,22 @@ def fits(score: str, side: str, given: Tensor, name: str, parameter: Tensor, axi
         raise ValueError(f"{score}: {name} is {dtype_of(parameter)}, the {side} {dtype_of(given)}")
 
 
+def alike(score: str, first: str, **tensors: Tensor | None) -> None:
+    """Raise a ValueError where the parameters of a score are of several kinds, or on several devices."""
+    own = tensors[first]
+    for name, tensor in tensors.items():
+        if tensor is None or own is None:
+            continue
+        if tensor.device != own.device:
+            raise ValueError(f"{score}: {name} is on {tensor.device}, {first} on {own.device}")
+        if tensor.dtype != own.dtype:
+            raise ValueError(f"{score}: {name} is {dtype_of(tensor)}, {first} {dtype_of(own)}")
+
+
 def made(rows: int, columns: int) -> nn.Parameter:
     """A matrix made the way nn.Linear makes its own."""
+    if rows < 1 or columns < 1:
+        raise ValueError(f"widths: expected 1 or more; got {rows} and {columns}")
     bound = 1 / math.sqrt(rows)
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from regard.attention.scores.base import Score, hold, made_vector, vector
 from regard.attention.scores.hidden import Additive
+from regard.attention.shapes import broadcasts, dtype_of
 
 
 class Coverage(nn.Module, Score):
@@ -83,3 +85,20 @@ class Covered(Score):
         (additive.check_projected if self.keys_projected else additive.check)(query, key)
         if self.so_far is not None and self.so_far.shape[-1] != key.shape[-2]:
             raise ValueError(f"coverage: {self.so_far.shape[-1]} places covered so far, but {key.shape[-2]} keys")
+        if self.so_far is not None:
+            self._check_so_far(query)
+
+    def _check_so_far(self, query: Tensor) -> None:
+        so_far, w_c = self.so_far, self.of.w_c
+        assert so_far is not None
+        if not so_far.is_floating_point():
+            raise ValueError(f"coverage: expected floating-point numbers; got {dtype_of(so_far)}")
+        if not broadcasts(so_far.shape[:-1], query.shape[:-2]):
+            raise ValueError(
+                f"coverage: expected one row for each of the sequences {list(query.shape[:-2])}; "
+                f"got {list(so_far.shape)}"
+            )
+        if so_far.device != w_c.device:
+            raise ValueError(f"coverage: is on {so_far.device}, w_c on {w_c.device}")
+        if so_far.dtype != w_c.dtype and not torch.is_autocast_enabled(so_far.device.type):
+            raise ValueError(f"coverage: is {dtype_of(so_far)}, w_c {dtype_of(w_c)}")

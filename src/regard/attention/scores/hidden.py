@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.scores.base import Score, fits, hold, made, made_vector, matrix, vector
+from regard.attention.scores.base import Score, alike, fits, hold, made, made_vector, matrix, vector
 
 
 class Additive(nn.Module, Score):
@@ -45,6 +45,9 @@ class Additive(nn.Module, Score):
             bias = None if bias is None else vector("additive", f"b_{layer}", bias)
             hold(self, **{f"W_{layer}": matrix("additive", f"W_{layer}", W), f"b_{layer}": bias})
         self._check_chain()
+        alike("additive", "v", v=v, W_q=W_q, W_k=W_k, b=b)
+        for layer, (W, bias) in enumerate(hidden, start=2):
+            alike("additive", "v", v=v, **{f"W_{layer}": W, f"b_{layer}": bias})
 
     def _check_chain(self) -> None:
         """Each layer must lead to the next, and the last to v."""
@@ -142,6 +145,7 @@ class Concat(nn.Module, Score):
         hold(self, W=matrix("concat", "W", W), v=vector("concat", "v", v))
         if W.shape[1] != v.shape[0]:
             raise ValueError(f"concat: W {list(W.shape)} does not lead to v {list(v.shape)}")
+        alike("concat", "W", W=W, v=v)
 
     @classmethod
     def of(cls, d_q: int, d_k: int, width: int) -> "Concat":
