@@ -83,3 +83,15 @@ def test_a_process_that_dies_ends_the_others_with_an_error(warm: Warm, pairs: Pa
 def test_a_device_that_is_not_there_is_told(name: str, said: str) -> None:
     with pytest.raises(Misuse, match=said):
         device_named(name)
+
+
+def test_a_gpu_has_its_number_and_each_process_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_to: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", set_to.append)
+    found = [device_named("auto"), device_named("cuda:1"), device_named("cuda", 1), device_named("cpu", 1)]
+    assert [str(each) for each in found] == ["cuda:0", "cuda:1", "cuda:1", "cpu"]
+    assert [str(each) for each in set_to] == ["cuda:0", "cuda:1", "cuda:1"]
+    with pytest.raises(Misuse, match="device: cuda:2 is asked for, and there are 2 GPUs"):
+        device_named("cuda:2")

@@ -95,7 +95,8 @@ class Evaluator:
     def loss(self, model: Model) -> float:
         """Mean cross-entropy over all examples; the sum is fetched from the device once."""
         start = model.start_token if isinstance(model, SequenceModel) else 0
-        total, places = torch.zeros((), dtype=torch.float64, device=self.device), 0
+        wide = torch.float32 if self.device.type == "mps" else torch.float64  # which mps has not
+        total, places = torch.zeros((), dtype=wide, device=self.device), 0
         for batch in self._batches():
             total += plain_loss(model, feed(batch, start, self.device))
             places += batch.tokens
