@@ -7,7 +7,7 @@ from difflib import get_close_matches
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None where none is like it at all."""
     by_lowered = {each.lower(): each for each in known}
-    matches = get_close_matches(name.lower(), by_lowered, n=1, cutoff=0.5)
+    matches = get_close_matches(name.lower(), by_lowered, n=1, cutoff=0.6)
     return by_lowered[matches[0]] if matches else None
 
 

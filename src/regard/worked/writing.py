@@ -9,11 +9,17 @@ from regard.support.nearest import unknown
 
 
 def chosen(form: str | None, output: Path | None, endings: Mapping[str, str]) -> str:
-    """The format that was said, else that of the file's ending, else the first; `endings` has one for each format."""
+    """The format that was said, else that of the file's ending, else (without a file, or an ending) the first;
+    `endings` has one for each format.
+    """
     if form is not None:
         return one_of("format", form, endings)
     by_ending = {ending: name for name, ending in endings.items()}
-    return next(iter(endings)) if output is None else by_ending.get(output.suffix.lower(), next(iter(endings)))
+    if output is None or not output.suffix:
+        return next(iter(endings))
+    if output.suffix.lower() not in by_ending:
+        raise Misuse(f"{output}: its ending is none of {', '.join(sorted(by_ending))}; say the format with --format")
+    return by_ending[output.suffix.lower()]
 
 
 def one_of(what: str, said: str, known: Iterable[str]) -> str:
