@@ -211,6 +211,8 @@ def test_what_is_worked_out_for_a_layer_is_a_step_of_its_own() -> None:
         ("multi_head(X, W_Q, W_K, W_V, W_O, heads=100)", r"heads is a whole number from 1 to 32.* it is 100"),
         ("multi_head(X, W_Q, W_K, W_V, W_O, heads=X)", r"heads is a whole number from 1 to 32, as it stands; it is X"),
         ("luong(X[0], Y, kind=general)", r"kind=general also needs W"),
+        ("luong(X[0], Y, W_Q)", r"kind=dot does not read W; kind=general or kind=concat does"),
+        ("luong(X[0], Y, W_Q, X[0], kind=general)", r"kind=general does not read v; kind=concat does"),
         ("luong(X, Y, W_Q, X[0], kind=concat)", r"kind=concat joins one row s to each row of H"),
         ("self_attention(X, W_Q, W_K, W_V, mask=triangle)", r"nothing is called 'triangle'"),
         ("self_attention(X, W_Q, W_K, X)", r"V of `O: self_attention\(X, W_Q, W_K, X\)`: the shapes do not fit"),

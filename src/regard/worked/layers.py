@@ -38,6 +38,8 @@ HEADS = Parameter("heads", "whole", (), False, False, True)
 NORMALISE = word("normalise", "softmax", "sparsemax", "relu")
 NORM = word("norm", "post", "pre", "none")
 FORWARD = optional("b_1", "b_2")
+LUONG = {"dot": (), "general": ("W",), "concat": ("W", "v")}
+"""What each kind of score reads besides s and H."""
 
 
 def _layer(name: str, says: str, write: Any, *parameters: Parameter) -> Layer:
@@ -156,9 +158,12 @@ def bahdanau(parts: Parts) -> str:
 
 def luong(parts: Parts) -> str:
     kind = parts.word("kind")
-    for name in {"dot": [], "general": ["W"], "concat": ["W", "v"]}[kind]:
-        if name not in parts:
+    for name in ("W", "v"):
+        if name in LUONG[kind] and name not in parts:
             raise parts.wrong(f"kind={kind} also needs {name}")
+        if name in parts and name not in LUONG[kind]:
+            others = " or ".join(f"kind={other}" for other, names in LUONG.items() if name in names)
+            raise parts.wrong(f"kind={kind} does not read {name}; {others} does", name)
     if kind == "dot":
         return _read(parts, "s @ H.T")
     if kind == "general":
