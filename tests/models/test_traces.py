@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.attention import MultiHead
 from regard.tracing import trace
 from regard.tracing.derivation import Derivation
 from regard.tracing.tape import Tape
@@ -21,6 +22,7 @@ NAMES = {
     "fixed": "H c logits",
     "transformer": "Q K V E M A O X cross.Q cross.K cross.V cross.E cross.A cross.O logits",
     "transformer, post": "Q K V E M A O X logits",
+    "transformer, no norm, nearest": "Q K V E M A O X cross.Q cross.K cross.V cross.E cross.A cross.O logits",
     "language model, lstm": "s_1 s_3 logits",
     "captions, bahdanau": "cells e_1 α_1 c_1",
     "tagger, window": "H logits",
@@ -66,3 +68,17 @@ def test_the_weights_in_a_trace_are_those_that_a_step_gives() -> None:
         assert each is not None
         value = torch.as_tensor(derivation[f"α_{place}"].value)
         torch.testing.assert_close(value.flatten(), each.flatten(), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["scaled, with W_O", "the notes' own"])
+@pytest.mark.parametrize("memory", [None, 5], ids=["self", "cross"])
+@pytest.mark.parametrize("heads", [1, 2])
+@torch.no_grad()
+def test_attention_has_the_notes_names_with_any_number_of_heads(heads: int, memory: int | None, plain: bool) -> None:
+    """With one head the split into heads moves no number: the label's name is the one that counts even so."""
+    attention = MultiHead(4, heads, bias=plain, out=plain, score="scaled_dot" if plain else "dot")
+    with trace(attention) as tape:
+        assert isinstance(tape, Tape)
+        given = None if memory is None else torch.randn(1, memory, 4)
+        out = attention(torch.randn(1, 3, 4), given).output
+    assert sorted(step.name for step in tape.derivation(out).steps) == ["A", "E", "K", "O", "Q", "V", "out"]

@@ -90,11 +90,17 @@ class Memory:
         if held is not None:
             storage.held.append((at, held))
 
-    def name(self, tensor: Tensor, record: int) -> None:
-        """A view has been named: views of it are read through it from now on."""
-        if tensor.layout == torch.strided:
-            at = geometry(tensor)
-            self._storages[tensor.untyped_storage()._cdata].layers.append(Layer(record, at, True))
+    def name(self, tensor: Tensor, record: int, yields: Callable[[int], bool] = lambda number: False) -> None:
+        """A view has been named: views of it are read through it from now on, and so is what `yields` to its name."""
+        if tensor.layout != torch.strided:
+            return
+        at, storage = geometry(tensor), self._storages[tensor.untyped_storage()._cdata]
+        storage.layers.append(Layer(record, at, True))
+        storage.known = {
+            each: number
+            for each, number in storage.known.items()
+            if number == record or not (yields(number) and at.covers(each))
+        }
 
     def before_writing(self, tensor: Tensor) -> list[Held]:
         """The values that will be written over, to be kept as they are."""

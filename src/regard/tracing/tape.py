@@ -93,8 +93,8 @@ class Tape:
             return
         record = self.records[self.number(tensor)]
         record.labels.append((name, formula, self.modules.path))
-        if record.view is not None:
-            self._memory.name(tensor, record.number)
+        if record.view is not None:  # the module's name for the same numbers, laid out otherwise, stands back
+            self._memory.name(tensor, record.number, lambda number: not self.records[number].labels)
         self.gradients.watch(tensor, record.number)
 
     def find(self, tensor: Tensor) -> int | None:
