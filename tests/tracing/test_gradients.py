@@ -128,3 +128,59 @@ def test_hooks_do_not_outlive_the_trace() -> None:
     loss.backward()
     assert tape.gradients.of == {}
     assert not x._backward_hooks
+
+
+def test_of_a_weight_that_changed_each_loss_has_its_own_gradient() -> None:
+    x, w = r(2, 3), r(3, 2).requires_grad_()
+    with regard.trace() as tape:
+        label(w, "W")
+        one = label((x @ w).square().sum(), "one")
+        one.backward()
+        first = w.grad
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+        w.grad = None
+        other = label((x @ w).tanh().sum(), "other")
+        other.backward()
+    assert torch.equal(tape.derivation(one, gradients=[w])["∂one/∂W"].value, first)
+    derivation = tape.derivation(other, gradients=[w])
+    assert torch.equal(derivation.steps[-1].value, w.grad)
+    assert derivation.steps[-1].name.startswith("∂other/∂")
+    every_equation_is_true(derivation)
+
+
+def test_the_gradient_of_a_penalty_is_not_the_loss_s() -> None:
+    w = r(3).requires_grad_()
+    with regard.trace() as tape:
+        loss = label((label(w, "W") ** 3).sum(), "loss")
+        (gradient,) = torch.autograd.grad(loss, w, create_graph=True)
+        penalty = label(gradient.square().sum(), "penalty")
+        penalty.backward()
+    assert torch.equal(tape.derivation(loss, gradients=[w])["∂loss/∂W"].value, gradient)
+    assert torch.equal(tape.derivation(penalty, gradients=[w])["∂penalty/∂W"].value, w.grad)
+
+
+def test_after_an_optimiser_s_step_the_gradients_are_still_there() -> None:
+    layer, x = nn.Linear(2, 1), torch.randn(4, 2)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=0.1)
+    with regard.trace() as tape:
+        loss = label(layer(x).square().mean(), "loss")
+        loss.backward()
+        optimiser.step()
+    derivation = tape.derivation(loss, gradients=list(layer.parameters()))
+    assert torch.equal(derivation["∂loss/∂weight"].value, layer.weight.grad)
+    assert torch.equal(derivation["∂loss/∂bias"].value, layer.bias.grad)
+
+
+def test_another_root_or_seed_is_told() -> None:
+    w = r(3).requires_grad_()
+    with regard.trace() as tape:
+        y = w * 2
+        y.backward(r(3))
+        loss = (w * w).sum()
+        scaled = loss * 1024
+        scaled.backward()
+    for tensor in (y, loss):
+        with pytest.raises(ValueError, match=r"began at another one, like a scaled loss, or with a gradient of the"):
+            tape.derivation(tensor, gradients=[w])
+    assert tape.derivation(scaled, gradients=[w]).steps[-1].value.tolist() == (w.detach() * 2048).tolist()

@@ -1,6 +1,7 @@
 """Which tensor is the gradient for which: a hook on everything that a backward pass inside the trace may reach."""
 
 import threading
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -8,33 +9,62 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from regard.tracing.record import Record, Ref
+
 if TYPE_CHECKING:
     from regard.tracing.tape import Tape
 
 
 class Gradients:
-    """For a record the records of its gradients, one for each backward pass, in their order."""
+    """For a record the records of its gradients, and for each backward pass the tensors that it began at."""
 
     def __init__(self, tape: "Tape") -> None:
         self._tape, self._thread = tape, threading.get_ident()
         self._hooks: dict[int, Any] = {}
-        self.of: dict[int, list[int]] = {}
+        self._leaves: dict[int, tuple[weakref.ref[Tensor], list[int]]] = {}
+        """By identity: what an optimiser writes to is another record then, but the same tensor."""
+        self.of: dict[int, list[tuple[int, int]]] = {}
+        """Each with its pass, in their order."""
+        self._roots: dict[int, set[int]] = {}
 
     def watch(self, tensor: Tensor, number: int) -> None:
         """Be told of the gradient for a tensor. Hooks return nothing, so the gradient stays what it is."""
         if not tensor.requires_grad or number in self._hooks or not torch.is_grad_enabled():
             return
+        if tensor.is_leaf:
+            earlier = self.numbers(tensor)
+            if earlier:  # what it is now has its gradients from here on
+                self._hooks[earlier[-1]].remove()
+            self._leaves[id(tensor)] = weakref.ref(tensor), [*earlier, number]
         receive: Callable[[Tensor | None], None] = partial(self._receive, number)
         self._hooks[number] = tensor.register_hook(receive)  # type: ignore[no-untyped-call]
+
+    def numbers(self, tensor: Tensor) -> list[int]:
+        """The records under which a tensor that code holds, like a parameter, was differentiated for."""
+        known = self._leaves.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else []
+
+    def began_at(self, target: int) -> set[int]:
+        """The backward passes that began at a tensor, with the gradient 1."""
+        return {each for each, roots in self._roots.items() if target in roots}
 
     def _receive(self, number: int, gradient: Tensor | None) -> None:
         """There is none for what only the backward pass reads, like the statistics of a norm. On a GPU it is computed
         in a thread of PyTorch's own, and what it was made from is not recorded.
         """
         if gradient is not None and threading.get_ident() == self._thread:
-            self.of.setdefault(number, []).append(self._tape.number(gradient))
+            found, run = self._tape.number(gradient), torch._C._current_graph_task_id()
+            self.of.setdefault(number, []).append((found, run))
+            if begins(self._tape.records[found], number):
+                self._roots.setdefault(run, set()).add(number)
 
     def close(self) -> None:
         for hook in self._hooks.values():
             hook.remove()
         self._hooks.clear()
+
+
+def begins(record: Record, target: int) -> bool:
+    """Whether this is the 1 with which a backward pass from the target begins."""
+    called = record.called
+    return called is not None and called.operation == "aten.ones_like" and called.args[0] == Ref(target)

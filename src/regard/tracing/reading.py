@@ -12,6 +12,7 @@ from regard.tracing.derivation import GIVEN, Derivation
 from regard.tracing.folding import Folding
 from regard.tracing.forms import Form, Rule
 from regard.tracing.formulas import Formulas
+from regard.tracing.gradients import begins
 from regard.tracing.index import Move, Piece
 from regard.tracing.naming import names
 from regard.tracing.record import Called, Record, Ref
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def read(tape: "Tape", tensor: Tensor, gradients: Sequence[Tensor], also: Sequence[Tensor] = ()) -> Derivation:
     target = asked(tape, tensor)
     found = [gradient_for(tape, target, each) for each in gradients]
-    return Reading(tape, target, found, [asked(tape, each) for each in also]).derivation()
+    return Reading(tape, target, dict(found), [asked(tape, each) for each in also]).derivation()
 
 
 def asked(tape: "Tape", tensor: object) -> int:
@@ -43,48 +44,34 @@ def asked(tape: "Tape", tensor: object) -> int:
     return number
 
 
-def gradient_for(tape: "Tape", target: int, tensor: Tensor) -> int:
-    """The record of the gradient for a tensor, of the backward pass that began at the target."""
-    number = asked(tape, tensor)
-    found = [each for each in tape.gradients.of.get(number, ()) if each > target]
+def gradient_for(tape: "Tape", target: int, tensor: Tensor) -> tuple[int, int]:
+    """The record of the gradient for a tensor, of the last backward pass that began at the target; and what it is for:
+    the tensor as it was before the target, also where it has been written over since.
+    """
+    numbers = list(dict.fromkeys((*tape.gradients.numbers(tensor), asked(tape, tensor))))
+    found = [each for number in numbers for each in tape.gradients.of.get(number, ())]
     if not found:
         raise ValueError(
             f"no gradient for this tensor {list(tensor.shape)} was computed in the trace: differentiate inside it, on "
             "a CPU (loss.backward() or torch.autograd.grad), with respect to a tensor that requires gradients"
         )
-    from_target = [each for each in found if _begins_at(tape, each, target)]
+    began = tape.gradients.began_at(target)
+    from_target = [gradient for gradient, run in found if run in began]
     if not from_target:
         raise ValueError(
             f"the gradient for this tensor {list(tensor.shape)} that was computed in the trace is not of the tensor "
-            "that was asked for: ask for the derivation of what was differentiated"
+            "that was asked for: its backward pass began at another one, like a scaled loss, or with a gradient of the "
+            "code's own. Ask for the derivation of what was differentiated; in place of y.backward(v) differentiate "
+            "(y * v).sum()"
         )
-    return from_target[-1]
-
-
-def _begins_at(tape: "Tape", gradient: int, target: int) -> bool:
-    """Whether what a gradient was made from, back to the end of the forward pass, has the ∂/∂ of the target itself."""
-    waiting, seen = [gradient], {gradient}
-    while waiting:
-        record = tape.records[waiting.pop()]
-        if begins(record, target):
-            return True
-        new = [each for each in record.sources if each > target and each not in seen]
-        seen.update(new)
-        waiting += new
-    return False
-
-
-def begins(record: Record, target: int) -> bool:
-    """Whether this is the 1 with which a backward pass from the target begins."""
-    called = record.called
-    return called is not None and called.operation == "aten.ones_like" and called.args[0] == Ref(target)
+    return from_target[-1], max((each for each in numbers if each <= target), default=numbers[-1])
 
 
 class Reading:
     """The records that a derivation is made of, and what they become."""
 
-    def __init__(self, tape: "Tape", target: int, gradients: Sequence[int], also: Sequence[int] = ()) -> None:
-        self._all, self._of = tape.records, tape.gradients.of
+    def __init__(self, tape: "Tape", target: int, gradients: Mapping[int, int], also: Sequence[int] = ()) -> None:
+        self._all, self._of, self._began = tape.records, tape.gradients.of, tape.gradients.began_at(target)
         self._target, self._gradients = target, gradients
         self._asked = {target, *gradients, *also}
         self._sources: dict[int, tuple[int, ...]] = {}
@@ -144,13 +131,14 @@ class Reading:
 
     def _gradient_names(self, shown: set[int], called: dict[int, str]) -> dict[int, str]:
         """For the records that are gradients for steps: ∂loss/∂ and the name of the step."""
-        loss, found = called[self._target], {}
+        loss = called[self._target]
+        found = {gradient: f"∂{loss}/∂{called[of]}" for gradient, of in self._gradients.items() if of in called}
         for record in self._records:
             if begins(record, self._target):
                 found[record.number] = f"∂{loss}/∂{loss}"
             elif record.number in shown and record.number <= self._target:
-                for gradient in reversed(self._of.get(record.number, ())):
-                    if gradient in self._positions and gradient not in found:
+                for gradient, run in reversed(self._of.get(record.number, ())):
+                    if run in self._began and gradient in self._positions and gradient not in found:
                         found[gradient] = f"∂{loss}/∂{called[record.number]}"
                         break
         return found
