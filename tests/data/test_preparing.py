@@ -301,13 +301,55 @@ def test_everything_that_is_left_out_is_counted_and_told(tmp_path: Path) -> None
         "1 training examples stand in it too, 2 share a side with it",
     ]:  # fmt: skip
         assert line in prepared.report
-    left = [line.split("\t") for line in (tmp_path / "left.tsv").read_text().splitlines()]
+    head, *lines = (tmp_path / "left.tsv").read_text().splitlines()
+    assert head == "# left out by regard prepare: file, line, reason, text"
+    left = [line.split("\t") for line in lines]
     assert sorted(int(line) for _, line, *_ in left) == [101, 102, 103, 104, 106, 107, 108, 109, 110]
     assert left[0] == [str(tmp_path / "a.tsv"), "101", "an empty side: the source is empty", "\\tleer"]
     assert Counter(reason.split(":")[0] for _, _, reason, _ in left) == {
         "an empty side": 1, "wrong number of columns": 1, "control characters": 1, "too long": 1, "seen before": 2,
         "also in dev or a test": 2, "too many tokens": 1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.tsv", "the data are read from it"),
+        ("also-a.tsv", "the data are read from it"),
+        ("folder", "expected a file to write to, and this is a folder"),
+        ("none/left.tsv", "there is no folder"),
+        ("precious.txt", "it exists and is no list of lines that were left out; it is not written over"),
+        ("out/manifest.json", "prepared data go there"),
+    ],
+)
+def test_the_list_of_what_was_left_out_is_never_written_over_something_else(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    train = pairs(tmp_path / "a.tsv", 50)
+    (tmp_path / "also-a.tsv").hardlink_to(tmp_path / "a.tsv")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "precious.txt").write_text("precious")
+    before = contents(tmp_path)
+    with pytest.raises(Misuse, match=re.escape(f"data.skipped: {tmp_path / name}: {said}")):
+        prepared_of(tmp_path, train=train, on_bad="skip", skipped=str(tmp_path / name))
+    assert contents(tmp_path) == before
+
+
+def test_a_list_of_what_was_left_out_is_replaced_and_one_that_was_deleted_comes_back(tmp_path: Path) -> None:
+    train, left = write(tmp_path / "a.tsv", ["no tab", "\tb"] * 20 + ["a b\tc d"]), tmp_path / "left.tsv"
+    chosen = {"train": {"tsv": train}, "on_bad": "skip", "skipped": str(left), "dev_size": 0}
+    assert prepared_of(tmp_path, **chosen).fresh
+    told = left.read_bytes()
+    assert told.count(b"\n") == 1 + 40
+    assert not prepared_of(tmp_path, **chosen).fresh
+    left.unlink()
+    assert prepared_of(tmp_path, **chosen).fresh
+    assert left.read_bytes() == told
+    write(tmp_path / "a.tsv", ["\tb", "a b\tc d"])
+    assert prepared_of(tmp_path, **chosen).fresh
+    assert left.read_text().splitlines()[1:] == [f"{train}\t1\tan empty side: the source is empty\t\\tb"]
 
 
 def test_the_first_bad_line_stops_unless_told_otherwise(tmp_path: Path) -> None:

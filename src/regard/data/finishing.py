@@ -17,6 +17,7 @@ from regard.data.prepared import FORMAT, TEXTS
 from regard.data.settings import DataSettings
 from regard.data.sharding import Job, behind, note_of
 from regard.data.shards import MANIFEST, read_manifest, sha256
+from regard.data.skipped import HEAD
 from regard.data.sources import Source
 from regard.data.writing import as_json, origins, write_manifest, write_shard
 from regard.support.atomic import write_text, writing
@@ -134,7 +135,8 @@ def _write_left(whole: Whole) -> None:
     sources = [*whole.train, *(each for reads in whole.reads.values() for each in reads)]
     parts = [each.folder / "left.tsv" for each in sources]
     parts += [whole.work / "left" / f"{number:05}.tsv" for number in range(len(whole.jobs))]
-    with writing(whole.settings.skipped) as file:
+    with writing(Path(whole.settings.skipped).expanduser()) as file:
+        file.write(HEAD)
         for path in parts:
             with path.open("rb") as part:
                 shutil.copyfileobj(part, file)

@@ -36,16 +36,21 @@ def checking(what: str, total: int, *, quiet: bool) -> Iterator[Told]:
 
 def inputs(settings: DataSettings, *, quiet: bool = True) -> list[dict[str, Any]]:
     """Every file that is read, with its checksum; Misuse where one is missing."""
+    paths = paths_of(settings)
+    sizes = {name: _size(path) for name, path in paths.items()}
+    with checking("checking what there is", sum(sizes.values()), quiet=quiet) as told:
+        return [{"name": name, "bytes": sizes[name], "sha256": _checksum(path, told)} for name, path in paths.items()]
+
+
+def paths_of(settings: DataSettings) -> dict[str, Path]:
+    """Where each file that is read is, by its name; Misuse where one is missing."""
     names = dict.fromkeys(name for sources in settings.splits.values() for source in sources for name in source.files())
     named = settings.tokenizer
     if isinstance(named, str):
         names[named] = None
     elif isinstance(named, TokenizerFiles):
         names |= dict.fromkeys([named.source, named.target])
-    paths = {name: place(name) for name in names}
-    sizes = {name: _size(path) for name, path in paths.items()}
-    with checking("checking what there is", sum(sizes.values()), quiet=quiet) as told:
-        return [{"name": name, "bytes": sizes[name], "sha256": _checksum(path, told)} for name, path in paths.items()]
+    return {name: place(name) for name in names}
 
 
 def key_of(settings: DataSettings, files: Sequence[Mapping[str, Any]], version: int) -> str:

@@ -31,11 +31,12 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import settings_from
-from regard.data.inputs import inputs, key_of
+from regard.data.inputs import inputs, key_of, paths_of
 from regard.data.installing import free_for, install, locked
 from regard.data.prepared import FORMAT, Prepared
 from regard.data.settings import DataSettings
 from regard.data.shards import MANIFEST
+from regard.data.skipped import skipped_path
 from regard.data.steps import Steps
 from regard.support.atomic import write_text
 from regard.support.errors import Failure, Misuse
@@ -57,11 +58,12 @@ def prepare(
     if not isinstance(settings, DataSettings):
         settings = settings_from(settings, DataSettings, name="settings")
     folder = Path(folder)
+    skipped = skipped_path(settings.skipped, paths_of(settings).values(), folder)
     files = inputs(settings, quiet=quiet)
     key = key_of(settings, files, FORMAT)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        if (standing := _standing(folder, key, quiet)) is not None:
+        if (standing := _standing(folder, key, quiet, skipped)) is not None:
             shutil.rmtree(folder / WORK, ignore_errors=True)
             return standing
         work = _work(folder, key)
@@ -77,7 +79,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _standing(folder: Path, key: str, quiet: bool) -> Prepared | None:
+def _standing(folder: Path, key: str, quiet: bool, skipped: Path | None) -> Prepared | None:
     """What stands there, where it is from the same data and settings and not damaged."""
     if not (folder / MANIFEST).exists():
         return None
@@ -85,6 +87,8 @@ def _standing(folder: Path, key: str, quiet: bool) -> Prepared | None:
         prepared = Prepared(folder)
         if prepared.key != key:
             return None
+        if skipped is not None and not skipped.exists():
+            raise Failure(f"{skipped}: the list of what was left out is missing")
         prepared.verify(quiet=quiet)
     except (Failure, Misuse) as error:
         if not quiet:
