@@ -56,6 +56,25 @@ def test_damaged_data_are_told(tmp_path: Path, kind: str) -> None:
         list(read_lines(tmp_path / "a"))
 
 
+@pytest.mark.parametrize("kind", ["gzip", "xz", "bzip2", "zstd"])
+def test_junk_and_damage_behind_a_part_are_told_and_not_dropped(tmp_path: Path, kind: str) -> None:
+    first, second = PACKED[kind](TEXT), bytearray(PACKED[kind](TEXT))
+    second[:3] = b"???"
+    for behind in (b"junk behind the end", bytes(second)):
+        (tmp_path / "a").write_bytes(first + behind)
+        with pytest.raises(Failure, match="damaged"):
+            list(read_lines(tmp_path / "a"))
+
+
+def test_zeros_between_streams_of_xz_are_padding_by_fours_and_else_damage(tmp_path: Path) -> None:
+    one, two = lzma.compress(b"one\n"), lzma.compress(b"two\n")
+    (tmp_path / "a").write_bytes(one + bytes(8) + two + bytes(1 << 18))
+    assert list(read_lines(tmp_path / "a")) == ["one", "two"]
+    (tmp_path / "a").write_bytes(one + bytes(3) + two)
+    with pytest.raises(Failure, match="damaged: 3 zeros behind a stream, no multiple of 4"):
+        list(read_lines(tmp_path / "a"))
+
+
 @FEW
 @given(
     st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))),

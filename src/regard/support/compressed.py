@@ -5,7 +5,7 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -63,10 +63,59 @@ def _plain(raw: IO[bytes], sort: str | None, path: Path) -> IO[bytes]:
     if sort == "gzip":
         return cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb"))
     if sort == "xz":
-        return cast(IO[bytes], lzma.LZMAFile(raw))
+        return cast(IO[bytes], io.BufferedReader(_Streams(raw, _xz, padding=4), BLOCK))
     if sort == "bzip2":
-        return cast(IO[bytes], bz2.BZ2File(raw))
+        return cast(IO[bytes], io.BufferedReader(_Streams(raw, bz2.BZ2Decompressor), BLOCK))
     return cast(IO[bytes], io.BufferedReader(_Zstd(raw, path), BLOCK)) if sort == "zstd" else raw
+
+
+def _xz() -> Any:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+
+class _Streams(io.RawIOBase):
+    """Streams of xz or bzip2 behind one another; the standard library's own files end silently where junk follows one.
+
+    Between and behind streams of xz there may be zeros, `padding` of them or a multiple.
+    """
+
+    def __init__(self, raw: IO[bytes], new: Callable[[], Any], padding: int = 0) -> None:
+        self._raw, self._new, self._padding = raw, new, padding
+        self._stream: Any = None
+        self._fed = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        while self._stream is not None or self._begins():
+            if self._stream.needs_input and not self._fed and not self._more():
+                raise EOFError
+            fed, self._fed = self._fed, b""
+            data = self._stream.decompress(fed, len(into))
+            if self._stream.eof:
+                self._fed, self._stream = self._stream.unused_data, None
+            if data:
+                into[: len(data)] = data
+                return len(data)
+        return 0
+
+    def _begins(self) -> bool:
+        """Whether another stream does, and not the end of the file."""
+        zeros = 0
+        while self._fed or self._more():
+            left = self._fed.lstrip(b"\0") if self._padding else self._fed
+            zeros, self._fed = zeros + len(self._fed) - len(left), left
+            if left:
+                break
+        if self._padding and zeros % self._padding:
+            raise lzma.LZMAError(f"{zeros} zeros behind a stream, no multiple of {self._padding}")
+        self._stream = self._new() if self._fed else None
+        return self._stream is not None
+
+    def _more(self) -> bool:
+        self._fed = self._raw.read(BLOCK)
+        return bool(self._fed)
 
 
 class _Zstd(io.RawIOBase):
