@@ -53,6 +53,28 @@ def written_out(value: Tensor, decimals: int, short: bool = False) -> Any:
     return text.rstrip("0").rstrip(".") if short else text
 
 
+def written_in_digits(value: Tensor, digits: int) -> Any:
+    """Cells with so many significant digits: 0.012, 6.0, 15; of whole numbers alone nobody could tell that the zeros
+    of 120 stand for nothing, and so it is 1.2e+02 there."""
+    texts = [_in_digits(float(each), digits) for each in value.flatten()]
+    if digits > 1 and any("." in text and "e" not in text for text in texts):
+        texts = [f"{float(text):.0f}" if "e+" in text and len(text) < 9 else text for text in texts]
+    return _in_rows(texts, tuple(value.shape))
+
+
+def _in_digits(number: float, digits: int) -> str:
+    if math.isinf(number) or number == 0:
+        return "-inf" if number else "0"
+    return f"{number:#.{digits}g}".rstrip(".")
+
+
+def _in_rows(texts: list[str], shape: tuple[int, ...]) -> Any:
+    cells: Any = texts
+    for size in reversed(shape[1:]):
+        cells = [cells[at : at + size] for at in range(0, len(cells), size)]
+    return cells if shape else texts[0]
+
+
 def as_claimed(cells: Any) -> Claimed:
     """Cells as written, with the numbers that they are."""
     flat = torch.tensor([float(text) for text in flattened(cells)], dtype=torch.float64)
@@ -71,9 +93,10 @@ def shape_of(cells: Any) -> tuple[int, ...]:
     return (len(cells), *shape_of(cells[0])) if isinstance(cells, list) else ()
 
 
-def honest(problem: Problem, chance: random.Random, left_out: float = 0.1) -> Problem | None:
-    """An answer in which every result is rounded to 1, 2 or 3 decimals, and each step takes each earlier result as it
-    was rounded or as it was before that. None where such rounding leaves nothing to count with (a division by 0)."""
+def honest(problem: Problem, chance: random.Random, left_out: float = 0.1, significant: bool = False) -> Problem | None:
+    """An answer in which every result is rounded to 1, 2 or 3 decimals (or significant digits), and each step takes
+    each earlier result as it was rounded or as it was before that. None where such rounding leaves nothing to count
+    with (a division by 0)."""
     full = {name: given.value for name, given in problem.given.items()}
     rounded, claimed = dict(full), {}
     for step in problem.steps:
@@ -84,7 +107,9 @@ def honest(problem: Problem, chance: random.Random, left_out: float = 0.1) -> Pr
             return None
         if bool((value.isnan() | (value == torch.inf)).any()):
             return None
-        claim = as_claimed(written_out(value, chance.choice((1, 2, 3)), chance.random() < 0.5))
+        places = chance.choice((1, 2, 3))
+        cells = written_in_digits(value, places) if significant else written_out(value, places, chance.random() < 0.5)
+        claim = as_claimed(cells)
         full[step.name], rounded[step.name] = value, claim.value
         if chance.random() < left_out:
             rounded[step.name] = value
@@ -97,11 +122,8 @@ def with_cell(problem: Problem, step: str, place: int, text: str) -> Problem:
     """The same answer with another number in one cell, counted through from 0."""
     texts = [*flattened(problem.claimed[step].cells)]
     texts[place] = text
-    shape = shape_of(problem.claimed[step].cells)
-    cells: Any = texts
-    for size in reversed(shape[1:]):
-        cells = [cells[at : at + size] for at in range(0, len(cells), size)]
-    return replace(problem, claimed={**problem.claimed, step: as_claimed(cells if shape else texts[0])})
+    cells = _in_rows(texts, shape_of(problem.claimed[step].cells))
+    return replace(problem, claimed={**problem.claimed, step: as_claimed(cells)})
 
 
 def answered_truly(problem: Problem, decimals: int = 4, **others: Tensor) -> Problem:

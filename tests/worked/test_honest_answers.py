@@ -49,11 +49,19 @@ def problems(chance: random.Random, count: int) -> list[Problem]:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_honest_answers_are_never_marked_wrong(group: int) -> None:
-    chance = random.Random(group)
+    never_wrong(random.Random(group), HONEST // GROUPS, significant=False)
+
+
+@pytest.mark.parametrize("group", range(GROUPS // 2))
+def test_honest_answers_in_significant_digits_are_never_marked_wrong(group: int) -> None:
+    never_wrong(random.Random(1_000 + group), HONEST // GROUPS, significant=True)
+
+
+def never_wrong(chance: random.Random, count: int, significant: bool) -> None:
     marked = 0
-    while marked < HONEST // GROUPS:
-        for problem in problems(chance, HONEST // GROUPS - marked):
-            if (answer := honest(problem, chance)) is None:
+    while marked < count:
+        for problem in problems(chance, count - marked):
+            if (answer := honest(problem, chance, significant=significant)) is None:
                 continue
             marked += 1
             marks = mark(answer)

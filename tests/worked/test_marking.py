@@ -141,6 +141,36 @@ def test_a_whole_number_among_decimals_has_the_decimals_of_its_step() -> None:
     assert verdicts(asked({"y": "x * 1"}, {"x": "[0.3, 12]"}, {"y": "[0, 12]"}), "y") == ["right", "right"]
 
 
+@pytest.mark.parametrize(
+    ("true", "claim"),
+    [
+        ("[6.02, 14.66, -35.2]", "[6.0, 15, -35]"),
+        ("[6.02, 14.66]", "[6.0, 15]"),
+        ("[0.0474, 0.953]", "[0.05, 1]"),
+        ("[[6.02, -35.2, -4.57], [-6.49, 57.6, 14.66]]", "[[6.0, -35, -4.6], [-6.5, 58, 15]]"),
+        ("[6.02, 118.3, 9.97, -9.97, 0]", "[6.0, 120, 10, -10, 0]"),
+    ],
+)
+def test_a_whole_number_may_have_the_significant_digits_of_its_step(true: str, claim: str) -> None:
+    assert mark(asked({"y": "x * 1"}, {"x": true}, {"y": claim}))["y"].verdict == "right"
+
+
+@pytest.mark.parametrize(
+    ("true", "claim"),
+    [
+        ("[6.02, 14.4]", "[6.0, 15]"),
+        ("[0.0474, 0.94]", "[0.05, 1]"),  # in one digit this is 0.9
+        ("[0.4, 0.6, 0.7]", "[0.4, 0.6, 1]"),
+        ("[0.99, 1.04]", "[0.99, 1]"),  # one digit beside two: 1.00
+        ("[6.02, 14.66, 117]", "[6.0, 15, 117]"),  # two digits and three
+        ("[0.4, 14]", "[0.4, 10]"),
+        ("[-6.02, -9.93]", "[-6.0, -10]"),
+    ],
+)
+def test_digits_that_are_not_those_of_the_step_excuse_nothing(true: str, claim: str) -> None:
+    assert mark(asked({"y": "x * 1"}, {"x": true}, {"y": claim}))["y"].verdict == "wrong"
+
+
 def test_printed_givens_carry_half_a_unit_where_the_problem_says_so() -> None:
     steps, given = {"y": "W * 10"}, {"W": "0.4"}  # W may be anything from 0.35 to 0.45
     assert mark(asked(steps, given, {"y": "4.4"}))["y"].verdict == "wrong"

@@ -43,6 +43,8 @@ class Written:
     """From the first that is not zero to the last one written."""
     whole: bool
     """Neither a point nor an exponent."""
+    significant: bool = False
+    """Whether it was rounded to a count of digits: what is a little under 10 would have been written 9.9."""
 
     @property
     def unit(self) -> float:
@@ -51,7 +53,9 @@ class Written:
 
     def is_rounded_from(self, values: Interval) -> bool:
         """Whether one of the values lies within half a unit of what was written."""
-        return self._reaches(values, self.unit / 2, self.unit / 2)
+        inward = self.unit / 20 if self.significant and math.log10(abs(self.value)) % 1 == 0 else self.unit / 2
+        down, up = (inward, self.unit / 2) if self.value > 0 else (self.unit / 2, inward)
+        return self._reaches(values, down, up)
 
     def is_cut_from(self, values: Interval) -> bool:
         """Whether one of the values lies under one unit further from zero: digits cut off instead of rounded.
@@ -82,29 +86,46 @@ class Written:
 
 
 def written(texts: Sequence[str]) -> tuple[Written, ...]:
-    """The numbers of one step. A whole number among decimals has the decimals of its step: 0 beside 0.99 is 0.00."""
+    """The numbers of one step. A whole number among decimals has the decimals of its step: 0 beside 0.99 is 0.00.
+
+    But where all keep as many significant digits, 15 beside 6.0 has two, as it stands.
+    """
     read = [_read(text) for text in texts]
     parts = [each for each in read if each.decimals > 0 and not each.whole and "e" not in each.text.lower()]
     if not parts:
         return tuple(read)
-    decimals = max(each.decimals for each in parts)
-    digits = _common_digits(parts)
+    decimals, digits = max(each.decimals for each in parts), _common_digits(read, parts)
     return tuple(
-        replace(each, decimals=decimals)
-        if each.whole and math.isfinite(each.value) and not digits <= each.digits
-        else each
-        for each in read
+        _settled(each, decimals, digits) if each.whole and math.isfinite(each.value) else each for each in read
     )
 
 
-def _common_digits(parts: Sequence[Written]) -> float:
-    """Where all numbers of a step keep the same number of digits (0.0057, 0.12 and 34): how many; else infinitely many.
+def _settled(number: Written, decimals: int, digits: int | None) -> Written:
+    """A whole number among decimals."""
+    if not digits or not number.value or number.digits < digits:
+        return replace(number, decimals=decimals)
+    filled = number.digits - digits if _keeps(number, digits) else 0
+    return replace(number, decimals=-filled, significant=True)
 
-    Then a whole number with as many has them all, and is no short form of 34.0000.
+
+def _common_digits(read: Sequence[Written], parts: Sequence[Written]) -> int | None:
+    """How many significant digits the numbers of a step keep, where it is one count: 6.0, 15 and -35 keep two.
+
+    Where the longest of its decimals end at different places (0.0057, 0.12 and 34.1), shorter ones beside them have
+    lost zeros, and it is the digits of the longest. Zero has no significant digits.
     """
-    most = max(each.digits for each in parts)
-    same = {each.decimals for each in parts if each.digits == most}
-    return most if most > 1 and len(same) > 1 else math.inf
+    longest = max((each.digits for each in parts if each.value), default=0)
+    if longest and all(_keeps(each, longest) for each in read if each.value and math.isfinite(each.value)):
+        return longest
+    ends = {each.decimals for each in parts if each.digits == longest}
+    return longest if longest > 1 and len(ends) > 1 else None
+
+
+def _keeps(number: Written, digits: int) -> bool:
+    """So many, counted from the first that is not zero; a whole number may be filled up with zeros, 120 for 118."""
+    if number.digits <= digits or not number.whole or digits < 2:
+        return number.digits == digits
+    return len(number.text.strip().rstrip("0").lstrip("+-−0")) <= digits
 
 
 def _read(text: str) -> Written:
