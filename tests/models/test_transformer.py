@@ -4,10 +4,14 @@ import pytest
 import torch
 from torch import nn
 
+from regard.models.build import build
+from regard.models.input_settings import CharacterSettings, RowSettings, WordSettings
+from regard.models.inputs import begin_with, words_of
 from regard.models.layers import Block
 from regard.models.sizes import Sizes
 from regard.models.transformer import Stack, Transformer, TransformerEncoder
 from regard.models.transformer_settings import TransformerSettings
+from regard.support.errors import Misuse
 
 SMALL = TransformerSettings(width=16, heads=4, feed_forward=24, encoder_layers=2, decoder_layers=2, dropout=0.0)
 SIZES = Sizes(source=11, target=11)
@@ -86,3 +90,66 @@ def test_an_encoder_alone_is_pytorchs() -> None:
     real = torch.arange(7) < lengths.unsqueeze(1)
     expected = theirs(ours.stack.positions.add(ours.input(source).states), src_key_padding_mask=~real)
     torch.testing.assert_close(ours(source, lengths).states[real], expected[real], atol=1e-5, rtol=0)
+
+
+def trained_a_step(model: Transformer) -> None:
+    source, target = torch.randint(4, 11, (2, 6)), torch.randint(4, 11, (2, 5))
+    optimiser = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], 0.5)
+    nn.functional.cross_entropy(model(source, target).flatten(0, 1), target.flatten()).backward()
+    optimiser.step()
+
+
+def test_pretrained_vectors_of_another_width_than_the_models_train() -> None:
+    torch.manual_seed(0)
+    model = build(SMALL.changed(input=WordSettings(width=6)), SIZES, "translate")
+    begin_with(words_of(model.encoder), torch.ones(11, 6))
+    before = [each.detach().clone() for each in (model.words.vectors.weight, model.encoder.widen.weight)]
+    trained_a_step(model)
+    for was, now in zip(before, (model.words.vectors.weight, model.encoder.widen.weight), strict=True):
+        assert now.shape[-2:] in ((11, 16), (16, 6))
+        assert not torch.equal(was, now)
+    assert not torch.equal(words_of(model.encoder).vectors.weight, torch.ones(11, 6))
+
+
+@torch.no_grad()
+def test_words_that_are_set_are_scaled_as_those_that_are_not() -> None:
+    source = torch.randint(4, 11, (2, 6))
+    for scales, factor in ((True, 4.0), (False, 1.0)):
+        for given in (None, WordSettings(width=16)):
+            model = Transformer(SMALL.changed(input=given, scale_embedding=scales), SIZES)
+            torch.testing.assert_close(model.encoder.input(source).states, factor * model.words.vectors(source))
+
+
+def test_words_dropped_in_training_leave_the_table_shared() -> None:
+    model = Transformer(SMALL.changed(input=WordSettings(width=16, word_dropout=0.1)), SIZES)
+    assert model.words is words_of(model.encoder)
+
+
+def test_frozen_vectors_of_the_source_freeze_nothing_of_the_target() -> None:
+    torch.manual_seed(0)
+    model = build(SMALL.changed(input=WordSettings(width=16, freeze=True)), SIZES, "translate")
+    source, target = (each.vectors.weight for each in (words_of(model.encoder), model.words))
+    before = source.detach().clone(), target.detach().clone()
+    trained_a_step(model)
+    assert torch.equal(source, before[0])
+    assert not torch.equal(target, before[1])
+    assert model.output.vectors.weight is target
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (WordSettings(width=6), r"input\.width and width must be the same; got 6 and 16; leave it unset"),
+        (WordSettings(width=16, freeze=True), r"frozen \(input\.freeze\), and the target's would be so too"),
+        (WordSettings(embedding="one_hot"), "the source's words are one-hot"),
+        (WordSettings(width=16, characters=CharacterSettings()), "made of their characters as well"),
+        (RowSettings(width=16), "the source is not words"),
+    ],
+)
+def test_a_table_that_cannot_be_shared_is_not_and_whoever_asks_for_it_is_told(given: object, said: str) -> None:
+    with pytest.raises(Misuse, match=f"share_embeddings: .*{said}"):
+        SMALL.changed(input=given, share_embeddings=True)
+    sizes = Sizes(source=11, target=11, characters=9, input_width=3)
+    model = Transformer(SMALL.changed(input=given), sizes)
+    assert model.words is not words_of(model.encoder)
+    assert model.words.width == 16

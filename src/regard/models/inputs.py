@@ -16,22 +16,22 @@ from regard.models.words import Words
 from regard.text.specials import SPECIALS, UNKNOWN
 
 
-def make_input(settings: WordSettings | RowSettings | ImageSettings, sizes: Sizes) -> Encoder:
-    """The input that the settings describe."""
+def make_input(settings: WordSettings | RowSettings | ImageSettings, sizes: Sizes, *, scaled: bool = False) -> Encoder:
+    """The input that the settings describe. scaled: vectors of words are multiplied by √width."""
     if isinstance(settings, RowSettings):
         return Rows(sizes.need("input_width", "an input of rows of numbers"), settings.width)
     if isinstance(settings, ImageSettings):
         return (Grid if settings.cut == "convolution" else Patches)(settings, sizes)
-    return make_words(settings, sizes)
+    return make_words(settings, sizes, scaled=scaled)
 
 
-def make_words(settings: WordSettings, sizes: Sizes) -> Encoder:
+def make_words(settings: WordSettings, sizes: Sizes, *, scaled: bool = False) -> Encoder:
     vocabulary = sizes.need("source", "an input of words")
     words: Encoder
     if settings.embedding == "one_hot":
         words = OneHot(vocabulary)
     else:
-        words = Words(vocabulary, settings.width)
+        words = Words(vocabulary, settings.width, scaled=scaled)
         words.vectors.weight.requires_grad_(not settings.freeze)
     if settings.characters is not None:
         characters = sizes.need("characters", "an input of words with their characters")

@@ -15,7 +15,7 @@ from regard.models.chance import in_training_and_after
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.dropping import drop
 from regard.models.fixed import Fixed, obstacle
-from regard.models.inputs import make_input
+from regard.models.inputs import make_input, words_of
 from regard.models.layers import Block, Output, Source, crossing, norm
 from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
@@ -96,7 +96,7 @@ class TransformerEncoder(Encoder):
     @staticmethod
     def _own_input(settings: TransformerSettings, sizes: Sizes) -> Encoder:
         if settings.input is not None:
-            return make_input(settings.input, sizes)
+            return make_input(settings.input, sizes, scaled=settings.scale_embedding)
         return Words(sizes.need("source", "an encoder of words"), settings.width, scaled=settings.scale_embedding)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
@@ -161,8 +161,8 @@ class Transformer(SequenceModel):
 
     def _words(self, settings: TransformerSettings, sizes: Sizes) -> Words:
         """The target's embeddings: those of the source, where the two are to share and the source has some."""
-        own = self.encoder.input if self.encoder is not None else None
-        if not settings.share_embeddings or not isinstance(own, Words):
+        own = words_of(self.encoder.input) if self.encoder is not None and settings.shares else None
+        if own is None or own.width != settings.width:
             return Words(self.vocabulary, settings.width, scaled=settings.scale_embedding)
         if sizes.source != self.vocabulary:
             raise ValueError(

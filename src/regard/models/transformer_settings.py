@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config import Settings
 from regard.models.head_settings import HeadSettings
-from regard.models.input_settings import InputSettings
+from regard.models.input_settings import InputSettings, WordSettings
 
 Score = Literal["scaled_dot", "dot", "cosine", "general", "low_rank", "additive", "concat"]
 Normaliser = Literal["softmax", "sparsemax", "entmax15", "relu", "top1", "gumbel", "sample"]
@@ -66,9 +66,10 @@ class TransformerSettings(Settings):
     longest: int = Field(default=1024, ge=1)
     """The most places that learned positions tell apart."""
     scale_embedding: bool = True
-    """Whether embeddings are multiplied by √width before positions are added."""
-    share_embeddings: bool = True
-    """Whether source and target have one table of embeddings (their vocabulary must be one)."""
+    """Whether embeddings are multiplied by √(their width) before positions are added."""
+    share_embeddings: bool | None = None
+    """Whether source and target have one table of embeddings (their vocabulary must be one); unset, where the source's
+    words have trained vectors as wide as the model."""
     output: Literal["linear", "nearest"] = "linear"
     """A product with a vector a word, or minus the squared distance to each word's embedding."""
     tie_output: bool = True
@@ -92,6 +93,33 @@ class TransformerSettings(Settings):
     @property
     def ends_with_norm(self) -> bool:
         return self.norm_place == "pre" if self.final_norm is None else self.final_norm
+
+    @property
+    def shares(self) -> bool:
+        """Whether there is to be one table, with its default filled in."""
+        return self._apart() is None if self.share_embeddings is None else self.share_embeddings
+
+    def _apart(self) -> str | None:
+        """Why source and target cannot have one table."""
+        if self.input is None:
+            return None
+        if not isinstance(self.input, WordSettings):
+            return "the source is not words"
+        if self.input.embedding == "one_hot":
+            return "the source's words are one-hot and have no table"
+        if self.input.characters is not None:
+            return "the source's words are made of their characters as well"
+        if self.input.freeze:
+            return "the source's vectors are frozen (input.freeze), and the target's would be so too"
+        if self.input.width != self.width:
+            return f"input.width and width must be the same; got {self.input.width} and {self.width}"
+        return None
+
+    @model_validator(mode="after")
+    def _one_table_fits_both(self) -> Self:
+        if self.share_embeddings and (why := self._apart()) is not None:
+            raise ValueError(f"share_embeddings: {why}; leave it unset, or set it to false")
+        return self
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
