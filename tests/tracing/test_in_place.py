@@ -1,5 +1,7 @@
 """What is written over stays as it was; what is left out is said to be."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -153,3 +155,38 @@ def test_a_bound_is_a_whole_number(name: str) -> None:
         regard.trace(**{name: -1}),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda a: a.t_(),
+        lambda a: a.transpose_(0, 1),
+        lambda a: a.unsqueeze_(0),
+        lambda a: a.unsqueeze_(1).squeeze_(1),
+        lambda a: a.swapaxes_(0, 1),
+        lambda a: a.detach_(),
+    ],
+)
+def test_a_view_in_place_is_a_view(turn: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    x = torch.randn(2, 3, dtype=torch.float64)
+    with regard.trace() as tape:
+        a = label(x * 2, "a")
+        turn(a)
+        y = a * 3 + 1
+    derivation = tape.derivation(y)
+    assert not [step for step in derivation.fine if step.role == "opaque"]
+    assert torch.equal(derivation["a"].value, x * 2)
+    assert torch.equal(derivation.target.value, y)
+    every_equation_is_true(derivation)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(nn.LSTM, "C_2"), (nn.GRU, "n_2"), (nn.RNN, "h_2")])
+def test_a_recurrent_module_with_the_batch_first_comes_apart_with_its_names(kind: type[nn.RNNBase], name: str) -> None:
+    module = kind(3, 4, batch_first=True).double()
+    with regard.trace() as tape:
+        states, _ = module(torch.randn(2, 3, 3, dtype=torch.float64))
+    derivation = tape.derivation(states)
+    assert not [step for step in derivation.fine if step.role == "opaque"]
+    assert name in derivation
+    every_equation_is_true(derivation)

@@ -102,6 +102,13 @@ class Memory:
             if number == record or not (yields(number) and at.covers(each))
         }
 
+    def before_turning(self, tensor: Tensor) -> None:
+        """What is recorded of a tensor keeps its shape where the code is about to give the tensor another in place."""
+        storage = self._storages.get(tensor.untyped_storage()._cdata) if tensor.layout == torch.strided else None
+        for _, held in () if storage is None else storage.held:
+            if held.tensor is tensor:
+                held.tensor = tensor.detach()
+
     def before_writing(self, tensor: Tensor) -> list[Held]:
         """The values that will be written over, to be kept as they are."""
         if tensor.layout != torch.strided:

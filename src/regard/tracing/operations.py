@@ -32,6 +32,12 @@ UNSAID = {"aten.native_batch_norm": ((3, "running_mean"), (4, "running_var"))}
 """What is written to without the schema saying so, when it trains."""
 
 
+IN_PLACE_VIEWS = frozenset({
+    "t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_", "swapdims_", "as_strided_", "detach_",
+})  # fmt: skip
+"""By their schema they write; but only how the tensor reads its numbers changes, and no number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """What is known of an operation before it runs."""
@@ -61,6 +67,8 @@ def operation(function: Any) -> Operation:
     base = function._overloadpacket.__name__
     plain = base.removesuffix("_") if writes and not base.startswith("_foreach") and not base.endswith("__") else base
     views = not writes and any(each.alias_info is not None for each in schema.returns)
+    if base in IN_PLACE_VIEWS:
+        plain, views, writes = base.removesuffix("_"), True, ()
     full = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
     composite = torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd")
     name = f"{function.namespace}.{plain}"

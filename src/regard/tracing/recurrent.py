@@ -30,6 +30,8 @@ ORDERS: dict[type, Order] = {
 }  # fmt: skip
 WEIGHT = re.compile(r"weight_ih_l(\d+)(_reverse)?$")
 
+BIAS = re.compile(r"(.*\.)?bias_ih_l\d+(_reverse)?$")
+
 
 class Recurrent:
     """Follows one call of such a module, and names what it saw when the module has returned."""
@@ -49,7 +51,7 @@ class Recurrent:
         kind = operation.removeprefix("aten.")
         if kind in ("mm", "addmm", "linear"):
             self._product(called)
-        elif kind in self._kinds and not self._lost:
+        elif kind in self._kinds and not self._lost and not self._biased(called):
             step, place = divmod(self._place, len(self._order))
             expected, name = self._order[place]
             self._lost = kind != expected
@@ -64,6 +66,10 @@ class Recurrent:
             if match is not None:
                 self._lost = self._lost or self._place % len(self._order) != 0
                 self._layer, self._reverse, self._place = int(match[1]), match[2] is not None, 0
+
+    def _biased(self, called: Called) -> bool:
+        """Whether it adds the bias to all inputs' products, apart from them where the batch comes first."""
+        return any(BIAS.match(_origin(self._tape.records, number).known_as) for number in called.reads)
 
     def done(self) -> None:
         """The module has returned: how many steps there were is known."""

@@ -114,6 +114,7 @@ class Tape:
         if op.views:
             if op.name == "aten.lift_fresh":  # torch.tensor(...): numbers of the code, not an input
                 self.records[reads[0]].role, self.records[reads[0]].operation = "constant", "tensor"
+            self._memory.before_turning(args[0])
             return function(*args, **kwargs)
         written = written_by(op, args, kwargs) if op.writes else []
         for tensor in written:
