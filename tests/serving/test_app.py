@@ -128,6 +128,24 @@ def test_bodies_that_cannot_be_read_are_refused(client: TestClient) -> None:
     assert client.get("/translate").status_code == 405
 
 
+def test_parameters_that_are_not_utf_8_are_refused(client: TestClient) -> None:
+    for path, body in (("/translate", b"q=%ff%fe&source=en&target=es"), ("/translate?source=%FF&target=es", b"q=one")):
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        answer = client.post(path, content=body, headers=kind)
+        assert (answer.status_code, answer.json()) == (400, {"error": "Invalid request: a parameter is not UTF-8"})
+
+
+def test_what_is_null_or_empty_is_as_if_it_were_left_out(client: TestClient) -> None:
+    for more in ({"format": ""}, {"format": None}, {"alternatives": None}, {"alternatives": ""}):
+        assert client.post("/translate", json={**ASKED, **more}).status_code == 200
+
+
+def test_a_request_larger_than_the_queue_is_answered_where_nothing_waits(model: Pipeline) -> None:
+    with client_of(model, waiting=3) as client:
+        answer = client.post("/translate", json={**ASKED, "q": "One.\n" * 10})
+    assert answer.status_code == 200
+
+
 def test_half_a_character_does_no_harm(client: TestClient) -> None:
     answer = client.post("/translate", content=b'{"q": "one \\ud83d two.", "source": "en", "target": "es"}')
     assert answer.status_code == 200
@@ -281,6 +299,8 @@ def test_what_of_an_explanation_is_not_there_is_said(client: TestClient) -> None
     assert client.post(ask, json={"name": "nothing", "cells": [0]}).status_code == 404
     assert client.post(ask, json={"name": "p", "cells": [10**9]}).status_code == 400
     assert client.post(ask, json={"name": "p", "cells": "all"}).status_code == 400
+    two = client.post("/explain", json={**ASKED, "q": "One two. Three four.\nFive."}).json()
+    assert (two["sentence"], two["sentences"]) == ("One two.", 3)
     long = client.post("/explain", json={**ASKED, "q": "one " * 100})
     assert long.json() == {"error": "Invalid request: request (399) exceeds text limit (300)"}
 

@@ -122,6 +122,38 @@ def test_a_word_opens_down_to_its_numbers(seen: Watched) -> None:
     assert page.is_hidden("#why")
 
 
+def test_the_equation_stays_in_sight_however_far_one_scrolls(seen: Watched) -> None:
+    page = seen.page
+    typed(page)
+    page.click("#words-target .word:nth-child(1)")
+    page.wait_for_selector("#derivation .rg-steps > .rg-flow .rg-step")
+    page.evaluate("scrollTo(0, 6000)")
+    page.wait_for_timeout(300)
+    until(page, "scrollY > 1000")
+    assert 0 <= page.evaluate("document.querySelector('.rg-panel').getBoundingClientRect().top") < 900
+
+
+def test_of_several_sentences_the_first_is_told_to_be_explained(seen: Watched) -> None:
+    page = seen.page
+    page.wait_for_selector("#target option", state="attached")
+    page.fill("#text", "One two. Three four.")
+    page.wait_for_selector("#words-target button")
+    assert page.inner_text("#looked-of") == "Of the first of 2 sentences: “One two.”"
+
+
+def test_a_key_that_is_needed_can_be_given(browser: Any, model: Pipeline) -> None:
+    with live(make(Translator(model, ServerSettings(api_keys=("good",)), detector()), lambda: model)) as running:
+        page = opened(browser, running.url, offline=False).page
+        page.wait_for_selector("#target option", state="attached")
+        page.fill("#text", "one two.")
+        page.wait_for_selector("#trouble input")
+        page.fill("#trouble input", "good")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#words-target button")
+        assert page.is_hidden("#trouble")
+        page.context.close()
+
+
 def test_a_problem_is_worked_as_it_is_written(seen: Watched) -> None:
     page = seen.page
     page.click("#tab-work")

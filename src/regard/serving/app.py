@@ -31,6 +31,7 @@ from regard.serving.translating import Translator
 from regard.serving.worked import worked_routes
 from regard.support.errors import Misuse
 from regard.text.detector import Guess
+from regard.text.sentences import sentences
 from regard.version import __version__
 
 if TYPE_CHECKING:
@@ -212,15 +213,19 @@ class _Server:
         text = text_of(asked, "q").strip()
         if not text:
             raise missing("q")
-        if len(text) > self.settings.explained:
-            raise Refused(400, f"Invalid request: request ({len(text)}) exceeds text limit ({self.settings.explained})")
         source, target = text_of(asked, "source"), text_of(asked, "target")
         self._check_languages(source, target)
+        # What is translated is cut into sentences: one of them is explained, the first.
+        spoken = [each.text for each in sentences(text) if each.text]
+        text = spoken[0]
+        if len(text) > self.settings.explained:
+            raise Refused(400, f"Invalid request: request ({len(text)}) exceeds text limit ({self.settings.explained})")
         source = self.translator.detect(text)[0].language if source == "auto" else source
         way = self.translator.directions.way(source, target)
         if len(way) != 1:
             raise Refused(400, f"{source} to {target} goes in {len(way)} steps; one that is one step can be explained")
-        return JSONResponse(await self._in_turn(lambda: self._explained(text, target)))
+        told = await self._in_turn(lambda: self._explained(text, target))
+        return JSONResponse(told | {"sentence": text, "sentences": len(spoken)})
 
     def _explained(self, text: str, target: str) -> dict[str, Any]:
         from regard.decoding.settings import SearchSettings

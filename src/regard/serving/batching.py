@@ -46,7 +46,7 @@ class Batcher(Generic[A]):
 
     async def answer(self, key: Hashable, texts: Sequence[str]) -> list[A]:
         """An answer for each text, in order. Refused with a 503 where too many wait already."""
-        if self.waiting + len(texts) > self.limit:
+        if self.waiting and self.waiting + len(texts) > self.limit:  # alone, a request is bounded by its own limits
             raise busy("The server is busy: too many sentences are waiting to be translated")
         loop = asyncio.get_running_loop()
         pieces = [_Piece[A](text, loop.create_future()) for text in texts]

@@ -53,7 +53,12 @@ async def _read(request: Request, most: int) -> bytes:
 
 
 def _of_pairs(text: str) -> Asked:
-    pairs = parse_qs(text, keep_blank_values=True, errors="strict" if text.isascii() else "replace")
+    try:
+        pairs = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=1000)
+    except UnicodeDecodeError:
+        raise Refused(400, "Invalid request: a parameter is not UTF-8") from None
+    except ValueError:
+        raise Refused(400, "Invalid request: too many parameters") from None
     return {name: values if name == "q" and len(values) > 1 else values[-1] for name, values in pairs.items()}
 
 
@@ -66,7 +71,8 @@ def _text(body: bytes) -> str:
 
 def text_of(asked: Asked, name: str, default: str | None = None) -> str:
     """One parameter that is text."""
-    value = asked.get(name, default)
+    value = asked.get(name)
+    value = default if value is None or (value == "" and default is not None) else value
     if value is None or (value == "" and default is None):
         raise Refused(400, f"Invalid request: missing {name} parameter")
     if not isinstance(value, str):
@@ -76,7 +82,8 @@ def text_of(asked: Asked, name: str, default: str | None = None) -> str:
 
 def number_of(asked: Asked, name: str, default: int, most: int) -> int:
     """One parameter that is a whole number, 0 or more."""
-    value = asked.get(name, default)
+    value = asked.get(name)
+    value = default if value is None or value == "" else value
     try:
         number = int(value) if not isinstance(value, bool) else -1
     except (TypeError, ValueError, OverflowError):

@@ -20,7 +20,11 @@ INLINE = {
     "img",
 }  # fmt: skip
 SILENT = ("script", "style", "textarea", "title", "pre", "code")
-PART = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[!?/]?[A-Za-z][^<>]*>|<!|<\?", re.DOTALL)
+PART = re.compile(
+    r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[!?/]?[A-Za-z](?:[^<>"']|"[^"]*"|'[^']*')*>|<[!?/]?[A-Za-z][^<>]*>|<!|<\?""",
+    re.DOTALL,
+)
+"""A tag, whose attributes may hold anything between quotation marks; a comment; and what begins like one."""
 NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 WORD = re.compile(r"[\w\u0300-\u036f\u0900-\u0dff]+")
 """A run of letters, with the signs of Indic scripts."""

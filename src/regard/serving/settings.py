@@ -1,6 +1,6 @@
 """What can be set about a server. Every limit has an answer of its own."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from regard.config import Settings
 
@@ -40,3 +40,11 @@ class ServerSettings(Settings):
     """… and for how long."""
     explained: int = Field(default=300, ge=1)
     """The most characters of a text that is explained."""
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for each in origins:
+            if each != "*" and not each.startswith(("http://", "https://")):
+                raise ValueError(f"expected origins like https://example.org, or *; got {each!r}")
+        return origins

@@ -66,9 +66,8 @@ class Translator:
     def detect(self, text: str) -> list[Guess]:
         """Guesses among the languages the model translates from, the likeliest first."""
         sources = self.directions.sources
-        if self.detector is None or len(sources) == 1:
-            return [Guess(sources[0], 1.0 if len(sources) == 1 else 0.0)]
-        found = [guess for guess in self.detector.detect(text) if guess.language in sources]
+        guesses = self.detector.detect(text) if self.detector is not None else []
+        found = [guess for guess in guesses if guess.language in sources]
         return found or [Guess(sources[0], 0.0)]
 
     async def translate(

@@ -13,12 +13,19 @@ function made(tag, attributes = {}, ...children) {
   return element;
 }
 
+// The key that a server may ask for, kept for as long as the page is open in this tab.
+const key = {
+  get: () => { try { return sessionStorage.getItem("regard-key") ?? ""; } catch { return ""; } },
+  set: (value) => { try { sessionStorage.setItem("regard-key", value); } catch { /* there is nowhere to keep it */ } },
+};
+
 // An answer of the server, or an Error whose message can be shown: what it refused, or that it is not there.
 async function asked(path, body, signal) {
   let response;
   try {
-    response = await fetch(path, body === undefined ? { signal } : {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
+    const headers = key.get() ? { Authorization: `Bearer ${key.get()}` } : {};
+    response = await fetch(path, body === undefined ? { headers, signal } : {
+      method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
@@ -63,8 +70,14 @@ const address = {
 
 const percent = (share) => (share >= 0.0995 ? `${Math.round(100 * share)}%` : share >= 0.001 ? `${(100 * share).toFixed(1)}%` : "<0.1%");
 
-function tell(element, message, again) {
+// What went wrong, in its place; where trying again can help, a button; where a key is missing, a field for it.
+function tell(element, message, again, error) {
   element.replaceChildren(message);
-  if (again) element.append(made("button", { type: "button", onclick: again }, "Try again"));
+  if (again && error?.status === 403) {
+    const field = made("input", { type: "password", "aria-label": "API key", placeholder: "API key" });
+    const send = () => { key.set(field.value.trim()); again(); };
+    field.addEventListener("keydown", (event) => { if (event.key === "Enter") send(); });
+    element.append(field, made("button", { type: "button", onclick: send }, "Use this key"));
+  } else if (again && (!error || error.gone || error.status >= 429)) element.append(made("button", { type: "button", onclick: again }, "Try again"));
   element.hidden = !message;
 }

@@ -103,7 +103,8 @@ class Translate {
     } catch (error) {
       if (error.name === "AbortError") throw error;
       $("result").classList.remove("stale");
-      tell($("trouble"), error.message, () => { tell($("trouble"), ""); this.translating.now(); });
+      this.shown(null);
+      tell($("trouble"), error.message, () => { tell($("trouble"), ""); this.translating.now(); }, error);
       if (error.status === 503) setTimeout(() => this.translating.now(), 1000 * (error.again || 1));
     } finally {
       if (!signal.aborted) $("busy").textContent = "";
@@ -128,14 +129,17 @@ class Translate {
   // Where the words looked: for one sentence at a time, in one step, and where the model can be asked.
   async explain(signal) {
     const q = $("text").value.trim();
-    if (!this.settings.explanations || q.length > this.settings.explainedCharacters || q.includes("\n")) {
+    if (!this.settings.explanations || !q) {
       this.alignment.show(null);
       return;
     }
     try {
       const source = this.detected ?? $("source").value;
+      $("looked-how").hidden = false;
       this.told = await asked("explain", { q, source, target: $("target").value }, signal);
       this.alignment.show(this.told.alignment ?? null);
+      const { sentence, sentences } = this.told;
+      $("looked-of").textContent = sentences > 1 ? `Of the first of ${sentences} sentences: “${sentence}”` : "";
     } catch (error) {
       if (error.name === "AbortError") throw error;
       this.alignment.show(null);

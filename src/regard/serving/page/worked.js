@@ -60,7 +60,9 @@ class Worked {
       mountDerivation($("work"), told.derivation, { title: told.title });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      tell($("problem-trouble"), error.message, error.gone ? () => this.working.now() : null);
+      tell($("problem-trouble"), error.message, () => this.working.now(), error);
+      $("marks").hidden = true;
+      return;
     }
     $("work").classList.remove("stale");
   }

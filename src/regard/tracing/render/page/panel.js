@@ -47,7 +47,7 @@ class Panel {
     trail.forEach(({ step, flat }, k) => {
       const last = k === trail.length - 1;
       const go = () => this.viewer.goTo(step, flat);
-      const button = element("button", { type: "button", "aria-current": last ? "location" : null, onclick: go });
+      const button = element("button", { type: "button", "aria-label": `${step.name}${step.place(flat)}`, "aria-current": last ? "location" : null, onclick: go });
       button.innerHTML = `<math>${nameMarkup(step.name, step.place(flat))}</math>`;
       list.append(element("li", {}, button));
     });

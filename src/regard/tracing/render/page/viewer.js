@@ -62,7 +62,8 @@ class Viewer {
   }
 
   section(step) {
-    const heading = element("h2", { class: "rg-formula" });
+    const said = step.formula ? `${step.name} = ${step.formula}` : step.name;
+    const heading = element("h2", { class: "rg-formula", "aria-label": said, title: said });
     heading.innerHTML = `<math>${headingMarkup(this.derivation, step)}</math>`;
     heading.addEventListener("click", (event) => {
       const link = event.target.closest("[data-step]");
