@@ -216,6 +216,48 @@ def test_xml_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
         read(tmx=write(tmp_path / "a.tmx", "<tmx>\n<tu></tmx>"), languages=BOTH)
 
 
+def memory(*segments: tuple[str, bytes], head: bytes = b'<!DOCTYPE tmx SYSTEM "tmx14.dtd">') -> bytes:
+    told = b"".join(b'<tuv xml:lang="%s"><seg>%s</seg></tuv>\n' % (code.encode(), text) for code, text in segments)
+    return head + b"\n<tmx><body>\n<tu>" + told + b"</tu></body></tmx>"
+
+
+def test_entities_of_html_are_text_and_others_are_refused_with_their_line(tmp_path: Path) -> None:
+    told = memory(("en", b"a caf&eacute;&hellip; &lt;b&gt;&#33;"), ("de", b"so&nbsp;ein"))
+    assert fields(read(tmx=write(tmp_path / "a.tmx", told), languages=BOTH)) == [("a café… <b>!", "so ein")]
+    wrong = memory(("en", b"a &secret; word"), ("de", b"ein Wort"))
+    with pytest.raises(Misuse, match=r"a\.tmx:3: &secret; is declared nowhere in the file"):
+        read(tmx=write(tmp_path / "a.tmx", wrong), languages=BOTH)
+
+
+def test_a_second_segment_in_a_language_is_told(tmp_path: Path) -> None:
+    told = memory(
+        ("en", b""), ("fr", b"un"), ("fr", b"une"), ("de", b"eins"), ("de", b"eins"), ("EN", b""), ("EN", b"")
+    )
+    found = read(tmx=write(tmp_path / "a.tmx", told), languages=BOTH)
+    assert fields(found) == [("", "eins")]
+    assert bad(found) == [
+        (line, "a second segment in one language",
+         f"the unit of line 3 has one in {code} already; the first of them counts")
+        for line, code in ((7, "de"), (8, "en"), (9, "en"))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [0, (1 << 17) - 80])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"caf\xe9", "byte 0xe9 is not UTF-8"),
+        (b"a\0b", "has a control character, U+0000 (NUL)"),
+        (b"a\x01b", "has a control character, U+0001"),
+        (b"a & b", "not well-formed XML: not well-formed (invalid token)"),
+    ],
+)
+def test_bytes_that_a_memory_cannot_have_are_told(tmp_path: Path, before: int, text: bytes, said: str) -> None:
+    path = write(tmp_path / "a.tmx", memory(("en", b"x" * before + text), ("de", b"gut")))
+    with pytest.raises(Misuse, match=re.escape(f"{path}:3: {said}")):
+        read(tmx=path, languages=BOTH)
+
+
 # Words and tags
 
 CONLLU = """# text = Don't go

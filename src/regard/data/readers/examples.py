@@ -16,6 +16,7 @@ Reason = Literal[
     "not a JSON object",
     "a field that is missing or no text",
     "a language that is missing",
+    "a second segment in one language",
     "numbers that cannot be read",
     "an image that cannot be used",
     "an image without a caption or label",

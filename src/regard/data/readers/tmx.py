@@ -2,11 +2,13 @@
 
 Of the markup inside a segment, `hi` is text that stands out and is kept; `bpt`, `ept`, `ph`, `it` and `ut` hold the
 codes of some other format, and are left out with all that is in them. Nothing outside the file is read: a DOCTYPE
-may name its DTD, which is not fetched, and a file that declares entities of its own is refused.
+may name its DTD, which is not fetched, and a file that declares entities of its own is refused. The entities of HTML 4
+(`&nbsp;`, `&eacute;`) are read as what they are in HTML; any other is refused: what it stands for cannot be known.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from html.entities import name2codepoint
+from typing import Any, Final, NamedTuple
 from xml.parsers import expat
 
 from regard.data.readers.examples import Bad, Example, Read
@@ -15,11 +17,22 @@ from regard.data.sources import Tmx
 from regard.support.errors import Misuse
 
 CODES = ("bpt", "ept", "ph", "it", "ut")
+TAIL: Final = 4
+"""Bytes of the block before that are kept, to look at a character that begins in it."""
+
+
+class _Unit(NamedTuple):
+    """The line it begins on, its first segment in each language, and the segments that come after one in theirs."""
+
+    line: int
+    segments: dict[str, str]
+    more: list[tuple[int, str, str]]
+    """Line, language, text."""
 
 
 def read(source: Tmx, files: Files) -> Read:
-    """Each unit that has both languages, as a pair."""
-    for line, segments in _units(files):
+    """Each unit that has both languages, as a pair; a second segment in one of them is told."""
+    for line, segments, more in _units(files):
         found = [_of(language, segments) for language in (source.languages.source, source.languages.target)]
         if found[0] is not None and found[1] is not None:
             yield Example(line, (found[0], found[1]))
@@ -27,18 +40,26 @@ def read(source: Tmx, files: Files) -> Read:
             missing = source.languages.source if found[0] is None else source.languages.target
             said = f"no segment in {missing}; there are {', '.join(sorted(segments)) or 'none'}"
             yield Bad(line, "a language that is missing", said, " | ".join(segments.values()))
+        taken = {_code(language, segments) for language in (source.languages.source, source.languages.target)}
+        for where, code, text in more:
+            if code in taken:
+                said = f"the unit of line {line} has one in {code} already; the first of them counts"
+                yield Bad(where, "a second segment in one language", said, text)
 
 
 def _of(language: str, segments: dict[str, str]) -> str | None:
-    """The segment in a language: by its whole code, or as en of en-US."""
+    """The segment in a language."""
+    code = _code(language, segments)
+    return None if code is None else segments[code]
+
+
+def _code(language: str, segments: dict[str, str]) -> str | None:
+    """The code that stands for a language: the same, or en-US for en."""
     wanted = language.lower()
-    if wanted in segments:
-        return segments[wanted]
-    return next((text for code, text in segments.items() if code.split("-")[0] == wanted), None)
+    return wanted if wanted in segments else next((code for code in segments if code.split("-")[0] == wanted), None)
 
 
-def _units(files: Files) -> Iterator[tuple[int, dict[str, str]]]:
-    """The line of each unit, and its segments by language; the first of each language."""
+def _units(files: Files) -> Iterator[_Unit]:
     file = files.open()
     units = _Units(files.names[0])
     for block in file.blocks():
@@ -53,10 +74,12 @@ class _Units:
     """What the parser's events add up to."""
 
     def __init__(self, name: str) -> None:
-        self.finished: list[tuple[int, dict[str, str]]] = []
+        self.finished: list[_Unit] = []
         self._name = name
+        self._unit = _Unit(0, {}, [])
         self._line = 0
-        self._segments: dict[str, str] = {}
+        self._block, self._end_of_block = b"", 0
+        self._utf8 = True
         self._language = ""
         self._text: list[str] | None = None
         self._codes = 0
@@ -67,30 +90,54 @@ class _Units:
         parser.CharacterDataHandler = self._characters
         parser.EntityDeclHandler = self._entity
         parser.ExternalEntityRefHandler = self._outside
+        parser.SkippedEntityHandler = self._skipped
+        parser.XmlDeclHandler = self._declared
 
     def feed(self, data: bytes, *, last: bool = False) -> None:
+        if not self._end_of_block:
+            self._utf8 = not data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        if data:
+            self._block, self._end_of_block = self._block[-TAIL:] + data, self._end_of_block + len(data)
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
-            said = expat.ErrorString(error.code)
-            raise Misuse(f"{self._name}:{error.lineno}: not well-formed XML: {said}") from None
+            said = self._wrong_byte() or f"not well-formed XML: {expat.ErrorString(error.code)}"
+            raise Misuse(f"{self._name}:{error.lineno}: {said}") from None
+
+    def _wrong_byte(self) -> str | None:
+        """What is wrong with the byte where the parser stopped; None where it is one that text may have."""
+        at = len(self._block) - (self._end_of_block - self._parser.ErrorByteIndex)
+        if not self._utf8 or not 0 <= at < len(self._block):
+            return None
+        code = self._block[at]
+        if code >= 0x80:
+            return f"byte {code:#04x} is not UTF-8"
+        stray = code < 0x20 and code not in b"\t\n\r"
+        return f"has a control character, U+{code:04X}{' (NUL)' if not code else ''}" if stray else None
+
+    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
+        self._utf8 = self._utf8 and (encoding or "utf-8").lower() in ("utf-8", "utf8", "us-ascii")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "tu":
-            self._line, self._segments = self._parser.CurrentLineNumber, {}
+            self._unit = _Unit(self._parser.CurrentLineNumber, {}, [])
         elif name == "tuv":
             language = attributes.get("xml:lang") or attributes.get("lang") or ""
             self._language = language.lower().replace("_", "-")
         elif name == "seg":
-            self._text, self._codes = [], 0
+            self._text, self._codes, self._line = [], 0, self._parser.CurrentLineNumber
         elif self._text is not None and name in CODES:
             self._codes += 1
 
     def _end(self, name: str) -> None:
         if name == "tu":
-            self.finished.append((self._line, self._segments))
+            self.finished.append(self._unit)
         elif name == "seg" and self._text is not None:
-            self._segments.setdefault(self._language, " ".join("".join(self._text).split()))
+            text = " ".join("".join(self._text).split())
+            if self._language in self._unit.segments:
+                self._unit.more.append((self._line, self._language, text))
+            else:
+                self._unit.segments[self._language] = text
             self._text = None
         elif self._text is not None and name in CODES:
             self._codes -= 1
@@ -102,6 +149,17 @@ class _Units:
     def _entity(self, name: str, *rest: Any) -> None:
         line = self._parser.CurrentLineNumber
         raise Misuse(f"{self._name}:{line}: declares the entity {name!r}; a memory that does is not read")
+
+    def _skipped(self, name: str, is_parameter: int) -> None:
+        """An entity that the DTD may declare, which is not read."""
+        if is_parameter:
+            return
+        if name not in name2codepoint:
+            line = self._parser.CurrentLineNumber
+            raise Misuse(
+                f"{self._name}:{line}: &{name}; is declared nowhere in the file; what is meant cannot be known"
+            )
+        self._characters(chr(name2codepoint[name]))
 
     def _outside(self, *what: Any) -> int:
         line = self._parser.CurrentLineNumber
