@@ -138,7 +138,6 @@ LOOKING: dict[str, Kind] = {
     "luong, relu": Kind(luong(normalise="relu")),
     "luong, top1": Kind(luong(normalise="top1")),
     "luong, noise in training": Kind(luong(normalise="gumbel")),
-    "luong, sampled in training": Kind(luong(normalise="sample")),
     "rows, bahdanau": Kind(rnn(input=RowSettings(width=4)), ROWS),
     "rows, transformer": Kind(transformer(), ROWS),
     "captions, bahdanau": Kind(

@@ -30,6 +30,7 @@ def test_a_score_has_its_papers_default() -> None:
         ({"attention": {"kind": "luong", "score": "dot", "coverage": True}}, r"coverage: only the score additive"),
         ({"attention": {"kind": "luong", "depth": 2}}, r"depth: only the score additive has hidden layers; got gen"),
         ({"attention": {"hard": "gumbel", "normalise": "relu"}}, r"hard attention draws from a softmax; got relu"),
+        ({"attention": {"normalise": "sample"}}, r"attention.normalise: sample .* learn nothing.*hard: reinforce"),
         ({"attention": {"hard": "reinforce", "dropout": 0.1}}, r"dropout: would fall on a choice"),
         ({"attention": {"kind": "luong", "score": "dot"}}, r"dot needs a memory as wide .* got 512 and 256 .*general"),
         ({"encoder_layers": 0, "attention": {"score": "dot"}, "input": {"width": 9}}, r"got 9 and 256"),

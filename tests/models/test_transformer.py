@@ -153,3 +153,8 @@ def test_a_table_that_cannot_be_shared_is_not_and_whoever_asks_for_it_is_told(gi
     model = Transformer(SMALL.changed(input=given), sizes)
     assert model.words is not words_of(model.encoder)
     assert model.words.width == 16
+
+
+def test_a_normaliser_that_would_learn_nothing_is_refused_with_the_way_out() -> None:
+    with pytest.raises(Misuse, match=r"normalise: sample draws .* learn nothing; take softmax, gumbel or top1"):
+        TransformerSettings(normalise="sample")

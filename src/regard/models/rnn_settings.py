@@ -7,10 +7,10 @@ from pydantic import Field, model_validator
 from regard.config import Settings
 from regard.models.head_settings import HeadSettings
 from regard.models.input_settings import InputSettings, WordSettings
+from regard.models.normaliser_settings import Normaliser
 
 Cell = Literal["rnn", "gru", "lstm"]
 Score = Literal["additive", "general", "dot", "scaled_dot", "cosine", "concat", "low_rank", "location"]
-Normaliser = Literal["softmax", "sparsemax", "entmax15", "relu", "top1", "gumbel", "sample"]
 SAME_WIDTH = ("dot", "scaled_dot", "cosine")
 
 

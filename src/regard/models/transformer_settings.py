@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 from regard.config import Settings
 from regard.models.head_settings import HeadSettings
 from regard.models.input_settings import InputSettings, WordSettings
+from regard.models.normaliser_settings import Normaliser
 
 Score = Literal["scaled_dot", "dot", "cosine", "general", "low_rank", "additive", "concat"]
-Normaliser = Literal["softmax", "sparsemax", "entmax15", "relu", "top1", "gumbel", "sample"]
 Kind = Literal["none", "sinusoidal", "sinusoidal_split", "learned", "rotary", "rotary_interleaved", "alibi"]
 
 
