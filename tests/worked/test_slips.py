@@ -17,6 +17,14 @@ IN_ONE = SMALL.replace("  M: mask(E, causal)\n", "").replace("softmax(M)", "soft
 BY_ROOT = UNMASKED.replace("scale(Q @ K.T, 16)", "Q @ K.T / sqrt(16)")
 BY_POWER = UNMASKED.replace("scale(Q @ K.T, 16)", "Q @ K.T / 16 ** 0.5")
 IN_STEPS = UNMASKED.replace("  E: scale(Q @ K.T, 16)\n", "  E_raw: Q @ K.T\n  E: scale(E_raw, 16)\n")
+OF_FOUR = UNMASKED.replace("[[1, 0.5], [0, 2]]", "[[1, 0.5, 0.25, 1], [0, 2, 1, 0.5]]").replace(
+    "[[2, 1], [1, 0]]", "[[2, 1, 0, 1], [1, 0, 0.5, 0.3]]"
+)
+HALVED, BY_HALF, HALF_BY = (
+    OF_FOUR.replace("scale(Q @ K.T, 16)", each) for each in ("Q @ K.T / 2", "Q @ K.T * 0.5", "0.5 * (Q @ K.T)")
+)
+HALVED_IN_STEPS = OF_FOUR.replace("  E: scale(Q @ K.T, 16)\n", "  E_raw: Q @ K.T\n  E: E_raw / 2\n")
+THREE = "title: Three\ngiven:\n  X: [[1, 2.1], [3.3, 4.2], [0.7, 1.9]]\nsteps:\n  E: scale(X @ X.T, 2)\n"
 PLACES = "title: Places\ngiven:\n  n: 1\nsteps:\n  P: positional(4, 4)\n  Y: n * P\n"
 LOSS = """\
 title: Loss
@@ -49,6 +57,9 @@ MADE: list[tuple[str, str, str, Callable[[Values], Tensor]]] = [
     ("no scaling", UNMASKED, "A", lambda v: (v["Q"] @ v["K"].T / 10).mul(10).softmax(-1)),
     ("divided by d instead of its root", SMALL, "E", lambda v: v["Q"] @ v["K"].T / 16),
     ("divided by d instead of its root", BY_ROOT, "E", lambda v: v["Q"] @ v["K"].T / 16),
+    *[("no scaling", text, "E", lambda v: v["Q"] @ v["K"].T) for text in (HALVED, BY_HALF, HALF_BY, HALVED_IN_STEPS)],
+    *[("divided by d instead of its root", text, "E", lambda v: v["Q"] @ v["K"].T / 4)
+      for text in (HALVED, BY_HALF, HALF_BY, HALVED_IN_STEPS)],
     ("softmax along the other axis", UNMASKED, "A", lambda v: v["E"].softmax(0)),
     ("softmax along the other axis", SMALL, "A", lambda v: v["M"].softmax(0)),
     ("mask after softmax", SMALL, "A", lambda v: v["E"].softmax(-1) * LOWER),
@@ -66,7 +77,7 @@ MADE: list[tuple[str, str, str, Callable[[Values], Tensor]]] = [
     ("the exponent 2i+1 in a cosine", PLACES, "P", lambda v: places(lambda c: c / 4)),
     ("logarithm of base ten", LOSS, "L", lambda v: -(v["y"] * v["p"].log10()).sum(-1)),
     ("logarithm of base ten", LOSS, "logs", lambda v: v["p"].log10()),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "text", "step", "worked"), MADE)
@@ -154,6 +165,42 @@ def test_a_slip_made_in_one_row_only_is_named() -> None:
     half = values["E"].clone()
     half[1] = (values["Q"] @ values["K"].T)[1]
     assert (mark(answered_truly(problem, 4, E=half))["E"].slip or "").startswith("no scaling")
+
+
+def test_a_slip_is_not_named_against_right_numbers_before_it() -> None:
+    # S is claimed, scaled and right; that two cells of A could come from unscaled scores is chance, the third is none.
+    given = {"E": "[[3.94, 4.61, 5.57], [4.87, 5.29, 6.99], [5.44, 6.48, 7.83]]"}
+    steps = {"S": "scale(E, 4)", "M": "mask(S, causal)", "A": "softmax(M)"}
+    claimed = {
+        "S": "[[2.0, 2.3, 2.8], [2.4, 2.6, 3.5], [2.7, 3.2, 3.9]]",
+        "M": "[[2.0, -inf, -inf], [2.4, 2.6, -inf], [2.7, 3.2, 3.9]]",
+        "A": "[[1.0, 0, 0], [0.4, 0.5, 0], [0.1, 0.2, 0.5]]",
+    }
+    marks = mark(asked(steps, given, claimed))
+    assert [step.verdict for step in marks.steps] == ["right", "right", "wrong"]
+    assert not (marks["A"].slip or "").startswith("no scaling")
+
+
+def test_a_slip_that_misses_right_cells_of_the_same_row_is_not_named() -> None:
+    problem = problem_from(THREE)
+    values = solve(problem).values
+    some = values["E"].clone()
+    some[1, :2] = (values["X"] @ values["X"].T)[1, :2]
+    assert mark(answered_truly(problem, 4, E=some))["E"].slip is None
+
+
+def test_exponent_of_the_sum_is_named_beside_a_blocked_cell() -> None:
+    given = {"S": "[[-1, 2, 1], [0, -0.5, 3], [0.2, 0.7, 1.4]]"}
+    claim = "[[1, 0, 0], [1.649, 1, 0], [0.168, 0.276, 0.556]]"
+    slip = mark(asked({"A": "softmax(mask(S, causal))"}, given, {"A": claim}))["A"].slip
+    assert (slip or "").startswith("exponent of the sum")
+
+
+def test_a_number_that_is_no_root_of_d_is_no_scaling() -> None:
+    text = OF_FOUR.replace("scale(Q @ K.T, 16)", "Q @ K.T / 3")
+    values = solve(problem_from(text)).values
+    slip = mark(answered_truly(problem_from(text), 4, E=values["Q"] @ values["K"].T))["E"].slip
+    assert not (slip or "").startswith("no scaling")
 
 
 def test_what_looked_cut_is_wrong_where_the_slip_explains_it() -> None:

@@ -25,10 +25,11 @@ class Change(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a rule may look up: the formulas of the steps, and for each name what it is made from."""
+    """What a rule may look up: the formulas of the steps, for each name what it is made from, and its true value."""
 
     formulas: Mapping[str, Node]
     given: Collection[str]
+    values: Values
 
     def behind(self, node: Node) -> Node:
         """The formula of a step where its name stands."""
@@ -59,18 +60,19 @@ def changed(root: Node, rule: Rule, setting: Setting) -> Iterator[Change]:
 
 
 def no_scaling(node: Node, setting: Setting) -> Iterator[Change]:
-    if (scaled := _scaled(node)) is not None:
+    if (scaled := _scaled(node, setting)) is not None:
         yield Change(scaled[0], f"no scaling: {spelled(scaled[0])} was not divided by the root of {spelled(scaled[1])}")
 
 
 def by_d(node: Node, setting: Setting) -> Iterator[Change]:
-    if (scaled := _scaled(node)) is not None:
+    if (scaled := _scaled(node, setting)) is not None:
         to, d = Binary("/", *scaled), spelled(scaled[1])
         yield Change(to, f"divided by d instead of its root: {spelled(to)} was worked, and √{d} divides")
 
 
-def _scaled(node: Node) -> tuple[Node, Node] | None:
-    """x and d of `scale(x, d)`, `x / sqrt(d)` and `x / d ** 0.5`."""
+def _scaled(node: Node, setting: Setting) -> tuple[Node, Node] | None:
+    """x and d of `scale(x, d)`, `x / sqrt(d)` and `x / d ** 0.5`, and where x = Q Kᵀ has d columns in Q, of a number
+    that is the root of d: `x / 2`, `x * 0.5`."""
     if isinstance(node, Call) and node.function == "scale":
         return node.parts[0], node.parts[1]
     if isinstance(node, Binary) and node.sign == "/":
@@ -79,7 +81,26 @@ def _scaled(node: Node) -> tuple[Node, Node] | None:
             return node.left, right.parts[0]
         if isinstance(right, Binary) and right.sign == "**" and right.right == Number(0.5):
             return node.left, right.left
+        if isinstance(right, Number):
+            return _by_number(node.left, right.value, setting)
+    if isinstance(node, Binary) and node.sign == "*":
+        for part, number in (node.parts, node.parts[::-1]):
+            if isinstance(number, Number) and number.value:
+                return _by_number(part, 1 / number.value, setting)
     return None
+
+
+def _by_number(x: Node, root: float, setting: Setting) -> tuple[Node, Node] | None:
+    """x and d where x is a product over d places, and `root` that of d as one would write it: 1.73 for d = 3."""
+    product = setting.behind(x)
+    if not (isinstance(product, Binary) and product.sign == "@"):
+        return None
+    try:
+        shape = product.left.compute(setting.values).shape
+    except (ValueError, KeyError):  # a name of a later step
+        return None
+    fits = len(shape) > 0 and shape[-1] > 1 and math.isclose(root * root, shape[-1], rel_tol=0.01)
+    return (x, Number(float(shape[-1]))) if fits else None
 
 
 def other_axis(node: Node, setting: Setting) -> Iterator[Change]:
@@ -229,7 +250,8 @@ class OverPower(_Kept):
             raise ValueError("one number has no sum")
         axis = self.call.argument("axis")
         along = -1 if axis is None else int(axis.compute(values, watch))
-        return (x - x.sum(along, keepdim=True)).exp()
+        seen = x.masked_fill(x == -math.inf, 0.0)  # what is blocked adds nothing, and has no weight
+        return (x - seen.sum(along, keepdim=True)).exp()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from regard.worked.changes import Setting, changed
 from regard.worked.formula import Formula
 from regard.worked.known import Known, View
 from regard.worked.marks import CUT, CellMark
-from regard.worked.nodes import Binary, Name, Node
+from regard.worked.nodes import Binary, Name, Node, Number
 from regard.worked.reach import Reach
 from regard.worked.tolerance import ROUNDING, Interval, Written
 
@@ -74,34 +74,37 @@ def named(attempt: Attempt) -> Slip | None:
 def _from_changes(attempt: Attempt) -> Slip | None:
     """A change that also agrees with the cells that are not wrong is better than one that does not."""
     formulas = {name: formula.root for name, formula in attempt.formulas.items() if name != attempt.name}
-    setting = Setting(formulas, set(attempt.known.true) - set(formulas) - {attempt.name})
+    setting = Setting(formulas, set(attempt.known.true) - set(formulas) - {attempt.name}, attempt.known.true)
     partial: Slip | None = None
     forms = _forms(attempt)
     for rule in changes.RULES:
-        for form, sure in forms:
+        for form, sure, free in forms:
             for change in changed(form, rule, setting) if sure or len(attempt.wrong) > 1 else ():
                 found = _explained(attempt, change.to, change.said)
                 if found and found[1]:
                     return found[0]
-                partial = partial or (found[0] if found and len(attempt.wrong) > 1 else None)
+                partial = partial or (found[0] if found and free and len(attempt.wrong) > 1 else None)
     return partial
 
 
-def _forms(attempt: Attempt) -> list[tuple[Node, bool]]:
+def _forms(attempt: Attempt) -> list[tuple[Node, bool, bool]]:
     """The formula, and the formula with earlier steps put in where somebody may have worked them in one go.
 
-    Where those are steps of some weight, a single cell is no evidence of what happened inside of them.
+    Where those are steps of some weight, a single cell is no evidence of what happened inside of them. And where one
+    of them was claimed and is right, some cells are none: only what gives every cell of the step is believed.
     """
-    forms, seen = [(attempt.root, True)], {str(attempt.root)}
-    for form, sure in forms:
+    forms, seen = [(attempt.root, True, True)], {str(attempt.root)}
+    standing = attempt.known.standing
+    for form, sure, free in forms:
         for name in form.names:
             formula = attempt.formulas.get(name)
-            if formula is None or not (_light(formula.root) or name not in attempt.known.standing):
+            if formula is None or not (_light(formula.root) or name not in standing):
                 continue
             longer = form.rewritten(_replacing(name, formula.root))
             if str(longer) not in seen and len(forms) < MOST_FORMS:
                 seen.add(str(longer))
-                forms.append((longer, sure and _light(formula.root)))
+                right = set(standing.get(name, ())) == {"right"}
+                forms.append((longer, sure and _light(formula.root), free and not right))
     return forms
 
 
@@ -112,21 +115,33 @@ def _replacing(name: str, by: Node) -> Callable[[Node], Node]:
 def _light(formula: Node) -> bool:
     """A step that only scales or masks another."""
     divides = isinstance(formula, Binary) and formula.sign == "/"
+    divides |= isinstance(formula, Binary) and formula.sign == "*" and any(map(_is_number, formula.parts))
     return divides or (isinstance(formula, Call) and formula.function in ("mask", "scale"))
 
 
+def _is_number(node: Node) -> bool:
+    return isinstance(node, Number)
+
+
 def _explained(attempt: Attempt, recipe: Node, said: str) -> tuple[Slip, bool] | None:
-    """The slip where the changed formula gives every wrong cell, and whether it gives the others too."""
+    """The slip where the changed formula gives every row with a wrong cell, and whether it gives the others too."""
     try:
         value = attempt.known.worked(recipe, {name: attempt.known.own[name] for name in attempt.known.sources(recipe)})
         if value.shape != attempt.true.shape or not all(_gives(attempt, recipe, place) for place in attempt.wrong):
             return None
         rest = [place for place in range(len(attempt.cells)) if place not in attempt.wrong]
+        rows = {_row(attempt, place) for place in attempt.wrong}
         given = {place for place in rest if _gives(attempt, recipe, place)}
+        if any(place not in given and _row(attempt, place) in rows for place in rest):
+            return None
         cut = {place for place in given if attempt.cells[place].remark == CUT and _gives(attempt, recipe, place, False)}
     except (ValueError, KeyError):  # what cannot be worked was not what somebody worked
         return None
     return Slip(said, recipe, frozenset({*given, *attempt.wrong}), frozenset(cut)), len(given) == len(rest)
+
+
+def _row(attempt: Attempt, place: int) -> int:
+    return place // attempt.true.shape[-1] if attempt.true.ndim else 0
 
 
 def _gives(attempt: Attempt, recipe: Node, place: int, cut_too: bool = True) -> bool:
