@@ -17,7 +17,7 @@ from regard.models.inputs import Rows
 from regard.models.network_settings import KINDS, network_settings
 from regard.models.outputs import EncoderLabeller, EncoderTagger
 from regard.models.rnn.decoder import Recurrent
-from regard.models.rnn_settings import RecurrentEncoderSettings, RecurrentSettings
+from regard.models.rnn_settings import AttentionSettings, RecurrentEncoderSettings, RecurrentSettings
 from regard.models.sizes import Sizes
 from regard.models.transformer import Transformer, TransformerEncoder
 from regard.models.transformer_settings import TransformerSettings
@@ -75,6 +75,11 @@ def test_the_input_is_what_the_data_are_unless_it_was_chosen(
         (RecurrentSettings(share_embeddings=True), Sizes(source=11, target=12), "translate", r"got 11 and 12 words"),
         (RecurrentSettings(input={"embedding": "one_hot"}, share_embeddings=True), SIZES, "translate",  # type: ignore[arg-type]
          r"share_embeddings: the source has no embeddings to share"),
+        *(
+            (RecurrentSettings(encoder_layers=0, input={"embedding": "one_hot"}, attention={"score": score}), SIZES,  # type: ignore[arg-type]
+             "translate", rf"attention.score: {score} needs a memory as wide .* got 11 and 256 .*'general'")
+            for score in ("dot", "scaled_dot", "cosine")
+        ),
         (WindowSettings(), SIZES, "translate", r"kind: a window gives tags or a label, not what the task translate"),
         (FixedSettings(), SIZES, "tag", r"kind: fixed maps a source to a sequence, not what the task tag needs"),
         (FixedSettings(), SIZES, "language_model", r"kind: fixed maps a source to a sequence"),
@@ -83,6 +88,20 @@ def test_the_input_is_what_the_data_are_unless_it_was_chosen(
 def test_what_cannot_be_built_is_told(settings: Any, sizes: Sizes, task: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         build(settings, sizes, task)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (TINY.changed(positions="learned", longest=3), r"made for 3 places; got 5 \(a network's setting longest says"),
+        (RecurrentSettings(width=4, attention=AttentionSettings(kind="luong", score="location", places=3)),
+         r"5 keys, but .* knows 3 places \(a network's setting attention\.places says"),
+    ],
+)  # fmt: skip
+def test_a_source_longer_than_a_network_is_made_for_names_the_setting(settings: Any, said: str) -> None:
+    model = build(settings, SIZES, "translate").eval()
+    with pytest.raises(ValueError, match=said):
+        model(torch.randint(4, 11, (2, 5)), target(3)[:2])
 
 
 def test_the_network_section_is_told_apart_by_its_kind() -> None:

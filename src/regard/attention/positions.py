@@ -127,7 +127,10 @@ class Learned(Positions):
             raise ValueError(f"learned positions: made for width {self.vectors.shape[1]}; got {x.shape[-1]}")
         _check_start(start)
         if end > self.vectors.shape[0]:
-            raise ValueError(f"learned positions: made for {self.vectors.shape[0]} places; got {end}")
+            raise ValueError(
+                f"learned positions: made for {self.vectors.shape[0]} places; got {end} "
+                "(a network's setting longest says for how many)"
+            )
         return x + self.vectors[start:end]
 
 

@@ -220,5 +220,6 @@ class Location(nn.Module, Score):
         fits("location", "query", query, "W", self.W)
         if key.shape[-2] > self.W.shape[1]:
             raise ValueError(
-                f"location: {key.shape[-2]} keys, but W {list(self.W.shape)} knows {self.W.shape[1]} places"
+                f"location: {key.shape[-2]} keys, but W {list(self.W.shape)} knows {self.W.shape[1]} places "
+                "(a network's setting attention.places says how many)"
             )

@@ -26,7 +26,7 @@ from regard.models.rnn.layers import Layers, States
 from regard.models.rnn.looking import Look, Looking
 from regard.models.rnn.memory import Remembered, Stepped, all_real, remembered
 from regard.models.rnn.readout import Readout
-from regard.models.rnn_settings import RecurrentSettings
+from regard.models.rnn_settings import SAME_WIDTH, RecurrentSettings
 from regard.models.sizes import Sizes
 from regard.models.words import Words
 from regard.tracing.labels import active, label
@@ -60,6 +60,11 @@ class Recurrent(SequenceModel):
         self.words = self._words(settings, sizes)
         asks = None if self.encoder is None else settings.attention
         memory = 0 if self.encoder is None else self.encoder.width
+        if asks is not None and asks.scored in SAME_WIDTH and memory != settings.width:
+            raise ValueError(
+                f"attention.score: {asks.scored} needs a memory as wide as the decoder's state; got {memory} and "
+                f"{settings.width} (take the score 'general', encoder layers, or trained vectors of that width)"
+            )
         self.attention = None if asks is None else Looking(asks, settings.width, memory)
         self.before = asks is not None and asks.kind == "bahdanau"
         self.readout = Readout(
