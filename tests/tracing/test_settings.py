@@ -1,6 +1,7 @@
 """A trace returns what an untraced run returns, and puts every setting back."""
 
 import sys
+import threading
 
 import pytest
 import torch
@@ -52,6 +53,36 @@ def test_every_setting_is_as_before_after_an_exception(where: str) -> None:
     before = settings()
     with pytest.raises(RuntimeError, match=r"fell|shapes cannot be multiplied"):
         fall(torch.randn(2, 3))
+    assert settings() == before
+
+
+def test_traces_that_overlap_put_everything_back_when_the_last_one_leaves() -> None:
+    before = settings()
+    one, other = regard.trace(), regard.trace()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert not torch.backends.mkldnn.enabled
+    assert not torch.backends.cuda.flash_sdp_enabled()
+    other.__exit__(None, None, None)
+    assert settings() == before
+
+
+def test_traces_of_two_threads_put_everything_back() -> None:
+    before = settings()
+    both, left = threading.Barrier(2, timeout=20), threading.Event()
+
+    def elsewhere() -> None:
+        with regard.trace():
+            both.wait()
+            left.wait(20)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    with regard.trace():
+        both.wait()
+    left.set()
+    thread.join()
     assert settings() == before
 
 

@@ -4,25 +4,58 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from threading import Lock
 from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
+class Shared:
+    """The settings as all traces have them: the first sets them, and whichever is the last to leave puts them back."""
+
+    def __init__(self) -> None:
+        self._lock, self._depth, self._eager = Lock(), 0, False
+        self._stack = ExitStack()
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._set()
+            # The first import of dynamo costs a second, and what is not loaded has compiled nothing.
+            if "torch._dynamo" in sys.modules and not self._eager:
+                self._stack.enter_context(torch.compiler.set_stance("force_eager"))
+                self._eager = True
+            self._depth += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._eager = False
+                self._stack.close()
+
+    def _set(self) -> None:
+        with ExitStack() as stack:
+            stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+            stack.enter_context(_switched_off(torch.backends.mkldnn))
+            stack.enter_context(_switched_off(torch.backends.cudnn))
+            stack.enter_context(_without_fast_path())
+            stack.enter_context(_quiet("Using `torch.compile\\(module\\)` when there are global hooks"))
+            self._stack = stack.pop_all()
+
+
+SHARED = Shared()
+
+
 @contextmanager
 def primitives() -> Iterator[None]:
     """Within it attention, recurrent cells and encoder layers come apart; compiled code runs eagerly."""
-    with ExitStack() as stack:
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        stack.enter_context(_switched_off(torch.backends.mkldnn))
-        stack.enter_context(_switched_off(torch.backends.cudnn))
-        stack.enter_context(_without_fast_path())
-        stack.enter_context(_quiet("Using `torch.compile\\(module\\)` when there are global hooks"))
-        # The first import of dynamo costs a second, and what is not loaded has compiled nothing.
-        if "torch._dynamo" in sys.modules:
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
+    SHARED.enter()
+    try:
         yield
+    finally:
+        SHARED.leave()
 
 
 @contextmanager
