@@ -5,6 +5,7 @@ import math
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,6 +90,15 @@ def test_cosine_and_correlation_of_the_lectures_dog_and_cat() -> None:
     assert cosine([0, 0], [1, 1]) == 0
 
 
+@pytest.mark.parametrize("measure", [cosine, correlation])
+def test_vectors_of_different_width_have_no_likeness(measure: Any) -> None:
+    for a, b, shapes in [([1], [1, 2], "[1] and [2]"), (3, [1], "[] and [1]"), ([], [], "[0] and [0]")]:
+        with pytest.raises(ValueError, match=re.escape(f"expected vectors with as many numbers each; got {shapes}")):
+            measure(a, b)
+    with pytest.raises(ValueError, match=re.escape("on both sides, or one on one; got [2, 1] and [3, 1]")):
+        measure(np.ones((2, 1)), np.ones((3, 1)))
+
+
 def test_the_nearest_words_point_the_same_way() -> None:
     near = some().nearest("cat")
     assert [each.word for each in near] == ["dog", "sing"]
@@ -140,9 +150,38 @@ def test_glove_files_with_spaces_in_words_and_words_twice(tmp_path: Path) -> Non
     assert read.matrix.tolist() == np.array([[0.5, -1], [2, 0.3], [1, 1]], np.float32).tolist()
 
 
+def test_words_that_are_left_out_are_counted_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_bytes(b"the 1 2\nthe 9 9\n\xff 1 1\n\xfe 2 2\nthe 3 3\ncat 1 3\n")
+    read = Vectors.read(path)
+    assert read.words == ("the", "cat")
+    assert read.left_out == {"a word that stood before": 2, "a word that is not UTF-8": 2}
+    assert "left out: 2 × a word that stood before; left out: 2 × a word that is not UTF-8" in repr(read)
+    assert some().left_out == {}
+
+
+def test_words_that_a_file_cannot_hold_are_refused(tmp_path: Path) -> None:
+    for word, binary, said in [
+        ("New York", True, "has white space in it, which the binary form cannot hold"),
+        ("\nfirst", True, "has white space in it"),
+        ("a\nb", False, "has a line end in it"),
+        ("\ud800", False, "has half a surrogate pair"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            Vectors([word], [[1.0, 2.0]]).save(tmp_path / "v", binary=binary)
+        assert not (tmp_path / "v").exists()
+    Vectors(["New York"], [[1.0, 2.0]]).save(tmp_path / "v")
+    assert Vectors.read(tmp_path / "v").words == ("New York",)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        (b"1 2\na 1 2\n\nb 1 2\n", "damaged: its first line says 1 words, and there are more"),
+        (
+            b"1 2\na " + struct.pack("<2f", 1, 2) + b"\nb " + struct.pack("<2f", 1, 2),
+            "says 1 words, and there are more",
+        ),
         (b"", "there is nothing in it"),
         (b"word only\n", "v:1: expected a word and its numbers"),
         (b"a 1 2\nb 1\n", "v:2: expected a word and 2 numbers; came 1 numbers: 'b 1'"),

@@ -5,6 +5,7 @@ word2vec text    400000 300, then lines like GloVe's
 word2vec binary  400000 300, then for each the word, a space and the numbers as four bytes each
 """
 
+from collections import Counter
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -20,6 +21,8 @@ from regard.text.vectors.vectors import Vectors
 Row = NDArray[np.float32]
 WIDEST: Final = 100_000
 """Numbers of a vector; a file that says more is damaged."""
+NOT_UTF8: Final = "a word that is not UTF-8"
+TWICE: Final = "a word that stood before"
 LONGEST_WORD: Final = 10_000
 """Bytes; a binary file with a longer one is none."""
 
@@ -34,6 +37,7 @@ def read(path: Path, words: Container[str] | None, most: int | None) -> Vectors:
     if not path.is_file():
         raise Misuse(f"{path}: there is no such file")
     found: dict[str, Row] = {}
+    left_out: Counter[str] = Counter()
     with opened(path) as file:
         bytes_ = _Bytes(file)
         first = bytes_.line()
@@ -41,23 +45,48 @@ def read(path: Path, words: Container[str] | None, most: int | None) -> Vectors:
         if head is not None and not 0 < head.width <= WIDEST:
             raise Misuse(f"{path}:1: damaged: it says that a vector has {head.width:,} numbers")
         rows = _glove(bytes_, path, first) if head is None else _word2vec(bytes_, path, head)
-        for word, row in rows:
-            if word not in found and (words is None or word in words):
-                found[word] = row
+        for bytes_of_word, row in rows:
+            word = _word(bytes_of_word)
+            if word is None:
+                left_out[NOT_UTF8] += 1
+            elif words is None or word in words:
+                left_out[TWICE] += word in found
+                found.setdefault(word, row)
             if most is not None and len(found) >= most:
                 break
     width = head.width if head else len(next(iter(found.values()), ()))
-    return Vectors(found, np.stack(list(found.values())) if found else np.zeros((0, width), np.float32))
+    vectors = Vectors(found, np.stack(list(found.values())) if found else np.zeros((0, width), np.float32))
+    vectors.left_out = {reason: count for reason, count in left_out.items() if count}
+    return vectors
+
+
+def _word(found: bytes) -> str | None:
+    """None where its bytes are no text: as a text it could be another word's."""
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def write(path: Path, vectors: Vectors, *, binary: bool) -> None:
-    """As word2vec does."""
+    """As word2vec does; ValueError where a word could not be read again."""
+    for word in vectors.words:
+        _check(word, binary)
     with writing(path) as file:
         file.write(f"{len(vectors)} {vectors.width}\n".encode())
         for word, row in zip(vectors.words, vectors.matrix, strict=True):
             file.write(f"{word} ".encode())
             file.write(row.astype("<f4").tobytes() if binary else " ".join(map(repr, row.tolist())).encode())
             file.write(b"\n")
+
+
+def _check(word: str, binary: bool) -> None:
+    if binary and any(each.isspace() for each in word):
+        raise ValueError(f"words: {word!r} has white space in it, which the binary form cannot hold; save it as text")
+    if "\n" in word or word != word.rstrip("\r"):
+        raise ValueError(f"words: {word!r} has a line end in it, which a file of vectors cannot hold")
+    if any("\ud800" <= each <= "\udfff" for each in word):
+        raise ValueError(f"words: {word!r} has half a surrogate pair, which UTF-8 cannot hold")
 
 
 class _Bytes:
@@ -115,7 +144,7 @@ def _head(line: bytes | None) -> _Head | None:
     return _Head(int(parts[0]), int(parts[1])) if len(parts) == 2 and all(p.isdigit() for p in parts) else None
 
 
-def _glove(file: _Bytes, path: Path, first: bytes | None) -> Iterator[tuple[str, Row]]:
+def _glove(file: _Bytes, path: Path, first: bytes | None) -> Iterator[tuple[bytes, Row]]:
     if first is None:
         raise Misuse(f"{path}: there is nothing in it")
     width = _width(first)
@@ -141,7 +170,7 @@ def _width(line: bytes) -> int:
     return count
 
 
-def _of_line(line: bytes, width: int, path: Path, number: int) -> tuple[str, Row]:
+def _of_line(line: bytes, width: int, path: Path, number: int) -> tuple[bytes, Row]:
     parts = line.rstrip().rsplit(b" ", width)
     if len(parts) <= width:
         came = len(line.split()) - 1
@@ -153,16 +182,19 @@ def _of_line(line: bytes, width: int, path: Path, number: int) -> tuple[str, Row
         raise Misuse(f"{path}:{number}: expected {width} numbers behind the word: {_shown(line)}") from None
     if not np.isfinite(row).all():
         raise Misuse(f"{path}:{number}: expected finite numbers: {_shown(line)}")
-    return parts[0].decode(errors="replace"), row
+    return parts[0], row
 
 
-def _word2vec(file: _Bytes, path: Path, head: _Head) -> Iterator[tuple[str, Row]]:
+def _word2vec(file: _Bytes, path: Path, head: _Head) -> Iterator[tuple[bytes, Row]]:
     if _looks_like_text(file, head.width):
         for number in range(head.words):
             line = file.line()
             if line is None:
                 raise Misuse(f"{path}: cut short: it says {head.words:,} words, and there are {number:,}")
             yield _of_line(line, head.width, path, file.number)
+        while (line := file.line()) is not None:
+            if line.strip():
+                raise _more(path, head)
         return
     for number in range(head.words):
         word = file.until(b" ", LONGEST_WORD)
@@ -172,7 +204,13 @@ def _word2vec(file: _Bytes, path: Path, head: _Head) -> Iterator[tuple[str, Row]
         row = np.frombuffer(values, "<f4")
         if not np.isfinite(row).all():
             raise Misuse(f"{path}: damaged: the vector of word {number + 1:,}, {_shown(word)}, is not finite")
-        yield word.lstrip(b"\n").decode(errors="replace"), row.copy()
+        yield word.lstrip(b"\n"), row.copy()
+    if file.peek(1024).strip(b"\n"):
+        raise _more(path, head)
+
+
+def _more(path: Path, head: _Head) -> Misuse:
+    return Misuse(f"{path}: damaged: its first line says {head.words:,} words, and there are more")
 
 
 def _looks_like_text(file: _Bytes, width: int) -> bool:

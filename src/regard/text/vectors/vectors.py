@@ -31,6 +31,8 @@ class Vectors:
         self.matrix: NDArray[np.float32] = np.ascontiguousarray(matrix, np.float32)
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(f"matrix: expected [{len(self.words)}, width]; got {list(self.matrix.shape)}")
+        self.left_out: dict[str, int] = {}
+        """Of the file they were read from: words that were not taken, by reason."""
         self._places = {word: place for place, word in enumerate(self.words)}
         if len(self._places) < len(self.words):
             twice = next(word for place, word in enumerate(self.words) if self._places[word] != place)
@@ -41,7 +43,8 @@ class Vectors:
         """From a file of GloVe's or word2vec's (text or binary), compressed or not; its own form is found out.
 
         `words`: only those that are in it are kept, and only these are held in memory. `most`: no more than so many
-        from the beginning, where the commonest stand. Of a word that comes twice the first vector counts.
+        from the beginning, where the commonest stand. Of a word that comes twice the first vector counts; the others,
+        and words that are not UTF-8, are counted in `left_out`.
         """
         from regard.text.vectors.reading import read
 
@@ -99,7 +102,8 @@ class Vectors:
         return np.stack([self[word] for word in words])
 
     def __repr__(self) -> str:
-        return f"<Vectors of {len(self):,} words, {self.width} wide>"
+        left_out = "".join(f"; left out: {count:,} × {reason}" for reason, count in self.left_out.items())
+        return f"<Vectors of {len(self):,} words, {self.width} wide{left_out}>"
 
     def nearest(self, to: str | ArrayLike, count: int = 10, *, without: Iterable[str] = ()) -> list[Near]:
         """The words whose vectors point most nearly where that of a word (or a given vector) does; not the word itself.
@@ -135,13 +139,27 @@ class Vectors:
 
 def cosine(a: ArrayLike, b: ArrayLike) -> Any:
     """a · b / (|a| |b|) over the last axis: 1 where they point the same way, 0 at right angles (and of zeros)."""
-    return (_direction(np.asarray(a, np.float64)) * _direction(np.asarray(b, np.float64))).sum(axis=-1)[()]
+    first, second = _alike(a, b)
+    return (_direction(first) * _direction(second)).sum(axis=-1)[()]
 
 
 def correlation(a: ArrayLike, b: ArrayLike) -> Any:
     """Pearson's r over the last axis: the cosine of what is left when each has its mean taken off."""
-    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    first, second = _alike(a, b)
     return cosine(first - first.mean(axis=-1, keepdims=True), second - second.mean(axis=-1, keepdims=True))
+
+
+def _alike(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both as arrays; ValueError where they are not vectors of the same width, or not as many."""
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    shapes = f"got {list(first.shape)} and {list(second.shape)}"
+    if not first.ndim or not second.ndim or first.shape[-1] != second.shape[-1] or not first.shape[-1]:
+        raise ValueError(f"a and b: expected vectors with as many numbers each; {shapes}")
+    try:
+        np.broadcast_shapes(first.shape, second.shape)
+    except ValueError:
+        raise ValueError(f"a and b: expected as many vectors on both sides, or one on one; {shapes}") from None
+    return first, second
 
 
 def _direction(vectors: NDArray[Any]) -> NDArray[Any]:
