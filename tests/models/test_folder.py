@@ -96,6 +96,20 @@ def changed_json(folder: Path, **values: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+def changed_network(folder: Path, **values: Any) -> None:
+    changed_json(folder, network={**json.loads((folder / "model.json").read_text())["network"], **values})
+
+
+def nested(folder: Path, times: int) -> None:
+    path = folder / "model.json"
+    path.write_text(path.read_text().replace('"about": {', f'"about": {{"x": {"[" * times}{"]" * times},', 1))
+
+
+def instead(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 def changed_weights(folder: Path, change: Any) -> None:
     path = folder / "weights.safetensors"
     held = load_file(path)
@@ -135,6 +149,37 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a kind": (lambda folder: changed_json(folder, network={"kind": "transfomer"}), "did you mean 'transformer'"),
     "a task": (lambda folder: changed_json(folder, task="translat"), "unknown task 'translat'; did you mean"),
     "a size": (lambda folder: changed_json(folder, sizes={"source": 11}), "sizes.target: missing"),
+    "version 0": (
+        lambda folder: changed_json(folder, format_version=0), "format_version: expected .* from 1 to 1; got 0",
+    ),
+    "version true": (lambda folder: changed_json(folder, format_version=True), "format_version: .*; got true"),
+    "no version": (lambda folder: changed_json(folder, format_version=None), "format_version: .*; got null"),
+    "a network that is a list": (
+        lambda folder: changed_json(folder, network=[1, 2]), r"network: expected a mapping .*; got \[1, 2\]",
+    ),
+    "a kind that is a list": (lambda folder: changed_json(folder, network={"kind": ["a"]}), "unknown kind of network"),
+    "a task that is a number": (lambda folder: changed_json(folder, task=3), "task: expected the name of a .*; got 3"),
+    "sizes that are text": (lambda folder: changed_json(folder, sizes="11"), 'sizes: expected a mapping .*; got "11"'),
+    "tokenizers that are a list": (
+        lambda folder: changed_json(folder, tokenizers=["tokenizer.json"]), "tokenizers: expected a mapping of source",
+    ),
+    "tokenizers that are numbers": (
+        lambda folder: changed_json(folder, tokenizers={"source": 5}), r"tokenizers\.source: .* name of a file; got 5",
+    ),
+    "names that are a number": (lambda folder: changed_json(folder, names=5), "names: expected a list of names; got 5"),
+    "a name that is a number": (lambda folder: changed_json(folder, names=["A", 7]), "names: .* labels; got 7"),
+    "an about that is a list": (lambda folder: changed_json(folder, about=[]), r"about: expected a mapping; got \[\]"),
+    "nesting": (lambda folder: nested(folder, 100_000), "damaged: nested too deeply"),
+    "some nesting": (lambda folder: nested(folder, 300), "damaged: nested too deeply"),
+    "a width beyond bounds": (
+        lambda folder: changed_network(folder, width=2**40), r"a network of these settings cannot be built",
+    ),
+    "a width beyond the memory": (
+        lambda folder: changed_network(folder, width=2**24), r"tensor .* has the shape .*; the network .* needs",
+    ),
+    "weights that are a folder": (
+        lambda folder: instead(folder / "weights.safetensors"), r"weights\.safetensors: cannot be read: is a folder",
+    ),
 }  # fmt: skip
 
 

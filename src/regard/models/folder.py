@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from regard.config import settings_from
 from regard.models.build import build
 from regard.models.card import card
@@ -23,7 +25,7 @@ from regard.models.contract import Model
 from regard.models.network_settings import TASKS, network_settings
 from regard.models.reading import FORMAT, MODEL, VERSION, read_model_json
 from regard.models.sizes import Sizes
-from regard.models.weights import read_weights, write_weights
+from regard.models.weights import check_weights, read_weights, write_weights
 from regard.support.atomic import write_text
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
@@ -103,11 +105,16 @@ def _built(folder: Path, held: Mapping[str, Any]) -> Model:
     sizes = settings_from(held["sizes"], Sizes, name=f"{name}: sizes")
     network = network_settings(held["network"], name=f"{name}: network")
     try:
+        with torch.device("meta"):  # takes no memory: settings that are damaged may ask for any amount
+            check_weights(folder / WEIGHTS, build(network, sizes, held["task"]))
         return build(network, sizes, held["task"])
     except Misuse:
         raise
     except ValueError as error:
         raise Misuse(f"{name}: {error}") from None
+    except (RuntimeError, OverflowError, MemoryError) as error:
+        said = str(error).partition("\n")[0]
+        raise Misuse(f"{name}: a network of these settings cannot be built, they may be damaged: {said}") from None
 
 
 def _check_sides(tokenizers: Mapping[str, Tokenizer]) -> None:

@@ -42,6 +42,6 @@ Network = Annotated[
 def network_settings(given: Mapping[str, Any], *, name: str = "network") -> Settled:
     """The network section from plain values; every mistake in it told at once."""
     kind = given.get("kind", "transformer")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise Misuse(f"{name}: {unknown('kind of network', str(kind), KINDS)}")
     return settings_from(given, KINDS[kind], name=name)

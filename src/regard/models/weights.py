@@ -1,7 +1,9 @@
 """Weights in a file: safetensors, each tensor once, and what is wrong with a file told in a sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -37,29 +39,45 @@ def read_weights(path: str | Path, model: nn.Module) -> dict[str, str]:
 
     Raises Misuse with one sentence where the file is missing, damaged, or made for another network.
     """
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            about, held = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise Misuse(f"{path}: no such file, and without its weights a model says nothing") from None
-    except SafetensorError as error:
-        raise Misuse(f"{path}: cut off or damaged, it is no whole safetensors file ({error})") from None
-    _fitting(path, held, tensors(model))
+    with _opened(path) as file:
+        about, held = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    _fitting(path, {name: each.shape for name, each in held.items()}, tensors(model))
     with torch.no_grad():
         for name, own in tensors(model).items():
             own.copy_(held[name])
     return dict(about)
 
 
-def _fitting(path: str | Path, held: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+def check_weights(path: str | Path, model: nn.Module) -> None:
+    """That a file's weights fit a model, told by names and shapes alone: the model may be one without numbers."""
+    with _opened(path) as file:
+        shapes = {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    _fitting(path, shapes, tensors(model))
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            yield file
+    except FileNotFoundError:
+        raise Misuse(f"{path}: no such file, and without its weights a model says nothing") from None
+    except SafetensorError as error:
+        raise Misuse(f"{path}: cut off or damaged, it is no whole safetensors file ({error})") from None
+    except OSError as error:
+        said = "is a folder" if Path(path).is_dir() else str(error.strerror or error)
+        raise Misuse(f"{path}: cannot be read: {said}; expected a safetensors file") from None
+
+
+def _fitting(path: str | Path, held: Mapping[str, torch.Size], own: Mapping[str, Tensor]) -> None:
     if missing := [name for name in own if name not in held]:
         raise Misuse(f"{path}: {_told(missing)} missing, which the network of model.json has")
     if strange := [name for name in held if name not in own]:
         raise Misuse(f"{path}: {_told(strange)} not a part of the network of model.json")
     for name, tensor in own.items():
-        if held[name].shape != tensor.shape:
+        if held[name] != tensor.shape:
             raise Misuse(
-                f"{path}: tensor {name} has the shape {list(held[name].shape)}; "
+                f"{path}: tensor {name} has the shape {list(held[name])}; "
                 f"the network of model.json needs {list(tensor.shape)}"
             )
 
