@@ -442,6 +442,32 @@ def test_altered_files_are_named_and_made_again(tmp_path: Path, file: str, capfd
     assert contents(tmp_path / "out") == before
 
 
+@pytest.mark.parametrize(
+    "file", ["train/manifest.json", "dev/manifest.json", "train/00000.safetensors", "manifest.json", "tokenizer.json"]
+)
+def test_missing_files_are_made_again(tmp_path: Path, file: str) -> None:
+    chosen = settings(train={"tsv": pairs(tmp_path / "a.tsv", 50)})
+    prepare(chosen, tmp_path / "out", quiet=True)
+    before = contents(tmp_path / "out")
+    (tmp_path / "out" / file).unlink()
+    assert prepare(chosen, tmp_path / "out", quiet=True).fresh
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("place", ["train/notes.txt", "old/notes.txt", "dev/mine/notes.txt"])
+def test_a_file_of_ones_own_among_the_prepared_is_named_and_never_deleted(tmp_path: Path, place: str) -> None:
+    train = pairs(tmp_path / "a.tsv", 50)
+    prepared_of(tmp_path, train=train, test={"old": pairs(tmp_path / "t.tsv", 5, 100)})
+    mine = tmp_path / "out" / place
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("precious")
+    before = contents(tmp_path / "out")
+    split, name = place.split("/")[:2]
+    with pytest.raises(Misuse, match=re.escape(f"out/{split}: prepared data would go there") + f".*it holds {name}"):
+        prepared_of(tmp_path, train=train, seed=1)
+    assert contents(tmp_path / "out") == before
+
+
 def test_a_folder_of_something_else_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "out" / "train").mkdir(parents=True)
     (tmp_path / "out" / "train" / "corpus.txt").write_text("precious")

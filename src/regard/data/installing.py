@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Final
 
 from regard.data.settings import DataSettings
 from regard.data.shards import MANIFEST
@@ -14,6 +16,8 @@ from regard.support.atomic import sync_folder
 from regard.support.errors import Misuse
 
 LOCK = ".lock"
+OURS: Final = re.compile(r"manifest\.json|texts\.jsonl|[0-9]{5,}\.safetensors")
+"""The files of a split."""
 
 
 def install(work: Path, folder: Path) -> None:
@@ -49,25 +53,38 @@ def _free(folder: Path, name: str) -> Path:
 
 def free_for(folder: Path, settings: DataSettings) -> None:
     """Misuse where a folder that will be replaced holds something else than prepared data."""
-    for name in (*settings.splits, "dev", "test"):
+    stood = _stood(folder)
+    for name in dict.fromkeys([*settings.splits, "dev", "test", *stood]):
         there = folder / name
-        if there.exists() and not _ours(there):
+        if there.is_dir():
+            if (other := _other(there, known=name in stood)) is not None:
+                raise Misuse(
+                    f"{there}: prepared data would go there, and it is something else: it holds {other.name}; "
+                    "move that away, or name another folder in data.folder"
+                )
+        elif there.exists() and name not in stood:
             raise Misuse(
                 f"{there}: prepared data would go there, and it is something else; name another folder in data.folder"
             )
 
 
-def _ours(folder: Path) -> bool:
-    """Whether a folder is empty, or one that a preparation wrote."""
-    if not folder.is_dir():
-        return False
-    held = {each.name for each in folder.iterdir()}
-    if MANIFEST not in held:
-        return not held
+def _other(folder: Path, *, known: bool) -> Path | None:
+    """The first thing in a folder that no preparation wrote; `known`: a preparation did write the folder."""
+    held = sorted(folder.iterdir())
+    for each in held:
+        if not (each.is_file() and OURS.fullmatch(each.name)):
+            return each
+    return None if known or not held or _says_shards(folder / MANIFEST) else held[0]
+
+
+def _says_shards(manifest: Path) -> bool:
+    """Whether this is the manifest of a split, or was one before it was damaged."""
     try:
-        return "shards" in json.loads((folder / MANIFEST).read_bytes())
+        return "shards" in json.loads(manifest.read_bytes())
+    except FileNotFoundError:
+        return False
     except ValueError:
-        return all(each == "texts.jsonl" or each == MANIFEST or each.endswith(".safetensors") for each in held)
+        return True
 
 
 @contextmanager

@@ -66,9 +66,9 @@ def prepare(
         if (standing := _standing(folder, key, quiet, skipped)) is not None:
             shutil.rmtree(folder / WORK, ignore_errors=True)
             return standing
+        free_for(folder, settings)
         work = _work(folder, key)
         if not (work / "out" / MANIFEST).exists():
-            free_for(folder, settings)
             Steps(settings, files, key, work, processes or cores(), quiet).run()
         install(work, folder)
     return Prepared(folder, fresh=True)
