@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from regard.tracing.geometry import Geometry
-from regard.tracing.record import Record, Ref
+from regard.tracing.record import Called, Record, Ref
 from regard.tracing.rules.norms import NAMES
 
 SUM, PRODUCT, POWER, ALONE = 1, 2, 3, 4
@@ -15,11 +15,11 @@ FUNCTIONS = {
     "exp": "e^", "sigmoid": "σ", "sqrt": "√", "gelu": "GELU", "silu": "SiLU", "relu": "ReLU", "_softmax": "softmax",
     "_safe_softmax": "softmax", "_log_softmax": "log softmax", "native_layer_norm": "LayerNorm", "amax": "max",
     "_fused_rms_norm": "RMSNorm", "native_batch_norm": "BatchNorm", "native_group_norm": "GroupNorm", "amin": "min",
-    "linalg_vector_norm": "norm", "nll_loss_forward": "mean nll", "prod": "product", "index_put": "put",
+    "linalg_vector_norm": "norm", "prod": "product", "index_put": "put",
 }  # fmt: skip
 INFIX = {
     "lt": ("<", 0), "le": ("≤", 0), "gt": (">", 0), "ge": ("≥", 0), "eq": ("=", 0), "ne": ("≠", 0),
-    "div": ("/", PRODUCT), "mul": ("·", PRODUCT), "pow": ("^", POWER), "logical_and": ("and", 0),
+    "mul": ("·", PRODUCT), "pow": ("^", POWER), "logical_and": ("and", 0),
     "logical_or": ("or", 0), "bitwise_and": ("and", 0), "bitwise_or": ("or", 0),
 }  # fmt: skip
 
@@ -46,12 +46,9 @@ class Formulas:
         text, level = self._operand(layers[-1].record)
         if len(layers) > 1:
             return f"[{'; '.join(dict.fromkeys(self._operand(layer.record)[0] for layer in layers))}]", ALONE
-        under = layers[0].at
-        turned = len(at.shape) > 1 and at.shape[-2:] == under.shape[-2:][::-1] and at.strides[-1] != 1 != at.shape[-1]
-        if turned and len(under.shape) > 1 and at.strides[-2:] == under.strides[-2:][::-1]:
-            return f"{_held((text, level), ALONE)}ᵀ", ALONE
-        part = cut(at, under)
-        return (f"{_held((text, level), ALONE)}{part}", ALONE) if part else (text, level)
+        part = cut(at, layers[0].at)
+        turn = "ᵀ" if turned(at, layers[0].at) else ""
+        return (f"{_held((text, level), ALONE)}{part}{turn}", ALONE) if part or turn else (text, level)
 
     def _operand(self, number: int) -> Part:
         record = self._records[number]
@@ -84,6 +81,9 @@ class Formulas:
         statistic = NAMES.get(called.operation, {}).get(record.output)
         if statistic is not None:
             return statistic[1].format(self._value(called.args[0])[0]), PRODUCT
+        if name in ("var", "std", "var_mean", "std_mean"):
+            what = "mean" if record.output == 1 else _variance(name.removesuffix("_mean"), called)
+            return f"{what}({self._value(called.args[0])[0]})", ALONE
         special = SPECIAL.get(name)
         if special is not None:
             return special(self, called.args, called.kwargs)
@@ -98,6 +98,16 @@ class Formulas:
             return f"e^{_held(tensors[0], ALONE)}", POWER
         few = tensors[:1] if name in FUNCTIONS else tensors
         return f"{shown_as}({', '.join(text for text, _ in few)})", ALONE
+
+
+def turned(at: Geometry, under: Geometry) -> bool:
+    """Whether the last two axes of a view run the other way round than those of what it is a view of, also where it
+    is one of many heads.
+    """
+    if len(at.shape) < 2 or len(under.shape) < 2 or 1 in at.shape[-2:] or 0 in at.strides[-2:]:
+        return False
+    (down, along), (before, beside) = at.strides[-2:], under.strides[-2:]
+    return (down < along and before > beside) or (down > along and before < beside)
 
 
 def cut(at: Geometry, under: Geometry) -> str:
@@ -135,18 +145,91 @@ def _held(part: Part, level: int) -> str:
 
 
 def _sum(f: Formulas, args: Any, kwargs: Any) -> Part:
-    alpha = kwargs.get("alpha", 1)
-    a, b = f._value(args[0]), f._value(args[1])
-    return f"{_held(a, SUM)} + {_scaled(b, alpha)}", SUM
+    a, b, alpha = f._value(args[0]), f._value(args[1]), kwargs.get("alpha", 1)
+    return f"{_held(a, SUM)}{_added(b, alpha)}", SUM
 
 
 def _difference(f: Formulas, args: Any, kwargs: Any) -> Part:
     a, b = f._value(args[0]), f._value(args[1])
-    return f"{_held(a, SUM)} - {_held(b, PRODUCT)}", SUM
+    alpha = args[2] if len(args) > 2 else kwargs.get("alpha", 1)
+    return f"{_held(a, SUM)}{_added(b, -alpha)}", SUM
+
+
+def _turned_difference(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return _difference(f, (args[1], args[0], *args[2:]), kwargs)
+
+
+def _added(part: Part, by: float) -> str:
+    """` + by · part`, or ` - …`."""
+    if by == 1:
+        return f" + {_held(part, SUM)}"
+    return f" {'-' if by < 0 else '+'} {_scaled(part, abs(by))}"
 
 
 def _scaled(part: Part, by: float) -> str:
-    return _held(part, SUM) if by == 1 else f"{by:.4g} · {_held(part, PRODUCT)}"
+    return _held(part, PRODUCT) if by == 1 else f"{by:.4g} · {_held(part, PRODUCT)}"
+
+
+def _quotient(f: Formulas, args: Any, kwargs: Any) -> Part:
+    """Also the rounded one."""
+    a, b = f._value(args[0]), f._value(args[1])
+    text, how = f"{_held(a, PRODUCT)} / {_held(b, POWER)}", kwargs.get("rounding_mode")
+    if how is None:
+        return text, PRODUCT
+    return (f"⌊{text}⌋" if how == "floor" else f"trunc({text})"), ALONE
+
+
+def _floored(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return _quotient(f, args, {"rounding_mode": "floor"})
+
+
+def _remainder(f: Formulas, args: Any, kwargs: Any) -> Part:
+    """It has the sign of the divisor; fmod's has that of what is divided."""
+    a, b = f._value(args[0]), f._value(args[1])
+    return f"{_held(a, POWER)} mod {_held(b, POWER)}", PRODUCT
+
+
+def _between(f: Formulas, args: Any, kwargs: Any) -> Part:
+    low, high = (kwargs.get(name, args[k] if len(args) > k else None) for k, name in ((1, "min"), (2, "max")))
+    return _bounded(f, args[0], low, high)
+
+
+def _hard_tanh(f: Formulas, args: Any, kwargs: Any) -> Part:
+    low = args[1] if len(args) > 1 else -1
+    high = args[2] if len(args) > 2 else 1
+    return _bounded(f, args[0], low, high)
+
+
+def _bounded(f: Formulas, own: Any, low: Any, high: Any) -> Part:
+    text, level = f._value(own)
+    if low is not None:
+        text, level = f"max({text}, {f._value(low)[0]})", ALONE
+    return (text, level) if high is None else (f"min({text}, {f._value(high)[0]})", ALONE)
+
+
+def _at_most(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return _bounded(f, args[0], None, args[1])
+
+
+def _at_least(f: Formulas, args: Any, kwargs: Any) -> Part:
+    return _bounded(f, args[0], args[1], None)
+
+
+def _likelihood(f: Formulas, args: Any, kwargs: Any) -> Part:
+    reduction = args[3] if len(args) > 3 else kwargs.get("reduction", 1)
+    return f"{('', 'mean ', 'sum ')[reduction]}nll({f._value(args[0])[0]}, {f._value(args[1])[0]})", ALONE
+
+
+def _variance(name: str, called: Called) -> str:
+    """With what is taken off the count beneath: var₁ divides by the count less one, var by the count."""
+    given = [each for each in called.args[1:] if isinstance(each, bool)]  # unbiased, of an older form
+    correction = called.kwargs.get("correction", given[0] if given else called.kwargs.get("unbiased", 1))
+    return with_correction(name, 1 if correction is None else correction)
+
+
+def with_correction(name: str, correction: float) -> str:
+    text = "" if correction == 0 else f"{float(correction):g}"
+    return name + text.translate(str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋"))
 
 
 def _matrices(f: Formulas, args: Any, kwargs: Any) -> Part:
@@ -156,7 +239,10 @@ def _matrices(f: Formulas, args: Any, kwargs: Any) -> Part:
 
 def _plus_matrices(f: Formulas, args: Any, kwargs: Any) -> Part:
     bias, a, b = (f._value(each) for each in args[:3])
-    return f"{_held(a, ALONE)} {_held(b, ALONE)} + {_held(bias, SUM)}", SUM
+    beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
+    product = f"{_held(a, ALONE)} {_held(b, ALONE)}"
+    product = product if alpha == 1 else f"{alpha:.4g} · {product}"
+    return (product, PRODUCT) if beta == 0 else (f"{product}{_added(bias, beta)}", SUM)
 
 
 def _linear(f: Formulas, args: Any, kwargs: Any) -> Part:
@@ -214,5 +300,8 @@ SPECIAL: dict[str, Callable[[Formulas, Any, Any], Part]] = {
     "_softmax_backward_data": _pattern("{1} · ({0} - Σ {0} · {1})"),
     "_log_softmax_backward_data": _pattern("{0} - e^{1} · Σ {0}"),
     "threshold_backward": _pattern("{0} · ({1} > {2})"), "nll_loss_backward": _pattern("-{0} / {6} at {2}"),
+    "rsub": _turned_difference, "div": _quotient, "floor_divide": _floored, "remainder": _remainder,
+    "clamp": _between, "clamp_min": _at_least, "clamp_max": _at_most, "hardtanh": _hard_tanh, "maximum": _at_least,
+    "minimum": _at_most, "nll_loss_forward": _likelihood, "nll_loss2d_forward": _likelihood,
     "stack": _joined, "where": _chosen, "masked_fill": _filled, "neg": _negative,
 }  # fmt: skip
