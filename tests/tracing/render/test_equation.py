@@ -37,7 +37,7 @@ CASES = [
     (function("sigmoid", a), 0.5, (0.0,), "0.5 = 1 / (1 + e^(-0))"),
     (function("rsqrt", plus(a, b)), 0.5, (3.0, 1.0), "0.5 ≈ 1 / √(3 + 1)"),
     (function("sqrt", a), 2.0, (4.0,), "2 ≈ √4"),
-    (function("maximum", a, b), 1 / 3, (1 / 3, -2.0), "0.3333 = max(0.3333, -2)"),
+    (function("maximum", a, b), 1 / 3, (1 / 3, -2.0), "0.3333 ≈ max(0.3333, -2)"),
     (function("relu", a), 0.0, (-1 / 3,), "0 ≈ max(0, -0.3333)"),
 ]
 
@@ -101,14 +101,14 @@ def test_a_masked_score_and_its_weight_are_exact() -> None:
     assert derivation.why("A", 0, 0).text.startswith("1 = e^")
 
 
-def test_a_number_that_is_handed_on_equals_itself_however_it_is_rounded() -> None:
+def test_a_number_that_is_handed_on_equals_itself_where_it_is_written_in_full() -> None:
     derivation = attention(3, 3)
-    assert derivation.why("M", 1, 0).text == "-0.2280 = -0.2280 if True else -∞"
+    assert derivation.why("M", 1, 0).text == "-0.2280 ≈ -0.2280 if True else -∞"
     to = Builder()
     x, keep = to.add("x", torch.tensor([1 / 3, 2 / 3])), to.add("keep", torch.tensor([True, False]))
     to.cellwise("y", torch.tensor([1 / 3, 0.5]), choose(b, a, number(0.5)), [x, keep])
     assert [to.derivation().why("y", k).text for k in (0, 1)] == [
-        "0.3333 = 0.3333 if True else 0.5",
+        "0.3333 ≈ 0.3333 if True else 0.5",
         "0.5 = 0.6667 if False else 0.5",
     ]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from regard.tracing.cell import Cell, Expression
-from regard.tracing.render.exact import exactly, handed_on
+from regard.tracing.render.exact import exactly
 from regard.tracing.render.numbers import checked_digits, shown
 
 SUM, PRODUCT, POWER, ALONE, LEFT_OUT = 1, 2, 3, 4, 5
@@ -210,5 +210,4 @@ def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation 
     if a.step is not None:
         return f"{left} = {to.name(a.step.name, a.index).text}"
     true = value.exact is not None and exactly(a, digits) == value.exact
-    true = true or ((passed := handed_on(a)) is not None and passed.value == cell.value)
     return f"{left} {'=' if true else to.about} {writer.write(a).text}"

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 from regard.tracing.cell import Expression
 from regard.tracing.render.numbers import shown
@@ -23,29 +22,6 @@ def exactly(expression: Expression, digits: int) -> Exact | None:
         return _value(expression, digits)
     except (_Rounded, ZeroDivisionError, OverflowError):
         return None
-
-
-def handed_on(a: Expression) -> Expression | None:
-    """The cell whose number an expression hands on unchanged, as a choice or a maximum does; None where it does not."""
-    if a.form == "cell":
-        return a
-    if a.form == "choose" and a.of[0].value is not None:
-        return handed_on(a.of[1] if a.of[0].value else a.of[2])
-    if a.form == "function" and a.name in ("relu", "maximum", "minimum"):
-        return _extreme(list(a.of), max if a.name != "minimum" else min, 0.0 if a.name == "relu" else None)
-    if a.form == "over" and a.name in ("max", "min"):
-        return _extreme(list(a.terms), max if a.name == "max" else min)
-    return None
-
-
-def _extreme(parts: list[Expression], most: Callable[..., Any], floor: float | None = None) -> Expression | None:
-    """The largest or smallest of some cells, unless it is below the floor."""
-    found = [handed_on(part) for part in parts]
-    numbers = [each.value for each in found if each is not None and each.value is not None]
-    if len(numbers) < len(parts) or any(isinstance(each, complex) or each != each for each in numbers):
-        return None
-    best = most(numbers)
-    return None if floor is not None and best < floor else found[numbers.index(best)]
 
 
 def _value(a: Expression, digits: int) -> Exact:

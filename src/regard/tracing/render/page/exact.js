@@ -154,28 +154,6 @@ function exactSoftmax(a) {
   throw new Rounded();
 }
 
-// The cell whose number an expression hands on unchanged, as a choice or a maximum does.
-function handedOn(a) {
-  if (a.form === "cell") return a;
-  if (a.form === "choose" && known(a.of[0].value)) return handedOn(truth(a.of[0].value) ? a.of[1] : a.of[2]);
-  if (a.form === "function" && ["relu", "maximum", "minimum"].includes(a.name)) {
-    return extremeCell(a.of, a.name === "minimum" ? -1 : 1, a.name === "relu");
-  }
-  if (a.form === "over" && ["max", "min"].includes(a.name)) return extremeCell(a.terms, a.name === "max" ? 1 : -1, false);
-  return null;
-}
-
 function known(value) {
   return value !== null && value !== undefined;
-}
-
-function truth(value) {
-  return value !== false && value !== 0 && value !== 0n;
-}
-
-function extremeCell(parts, direction, floor) {
-  const found = parts.map(handedOn);
-  if (found.some((each) => !each || !known(each.value) || typeof each.value === "object" || Number.isNaN(each.value))) return null;
-  const best = found.reduce((kept, each) => ((each.value > kept.value ? 1 : each.value < kept.value ? -1 : 0) * direction > 0 ? each : kept));
-  return floor && best.value < 0 ? null : best;
 }
