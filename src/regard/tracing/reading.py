@@ -19,6 +19,7 @@ from regard.tracing.record import Called, Record, Ref
 from regard.tracing.rules import RULES
 from regard.tracing.rules.call import Call, LeftOut, Source
 from regard.tracing.rules.norms import NAMES, STATISTICS
+from regard.tracing.rules.wrapping import unwrapped
 from regard.tracing.step import Step, flat_array
 
 if TYPE_CHECKING:
@@ -190,7 +191,10 @@ class Reading:
         if entry.sort != "move" and any(each.dtype.is_complex for each in sources):
             return None
         try:
-            return entry.make(call)
+            made = entry.make(call)
+            if not isinstance(made, Rule):
+                return made
+            return unwrapped(call, made, called.operation, value(self._all, record.number))
         except LeftOut:
             return None
 
