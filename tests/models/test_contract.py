@@ -1,5 +1,6 @@
 """What every model keeps: stepping is all at once, padding and neighbours change nothing, runs are counted."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from regard.decoding.searching import search
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import SequenceModel
 from regard.models.outputs import EncoderLabeller, EncoderTagger
+from regard.models.transformer_settings import TransformerSettings
 from tests.models.kinds import LABELLERS, LANGUAGE, LENGTHS, LOOKING, SEQUENCES, TAGGERS, WORDS, Kind, stepped, target
 
 every_sequence = pytest.mark.parametrize("name", SEQUENCES)
@@ -198,6 +200,48 @@ def test_labellers_read_through_padding_and_beside_neighbours(name: str) -> None
     close(model.predict(model.encode(kind.spoilt(source), kind.lengths)), together)
     for row in range(3):
         close(model.predict(model.encode(kind.cut(source, row)))[0], together[row])
+
+
+READERS = {name: kind for name, kind in (SEQUENCES | TAGGERS | LABELLERS).items() if kind.task != "language_model"}
+
+
+def answered(name: str, source: Tensor, lengths: Tensor | None, fed: Tensor) -> Tensor:
+    model: Any = READERS[name].model()
+    with torch.no_grad():
+        said: Tensor = (
+            model(source, fed, lengths) if name in SEQUENCES else model.predict(model.encode(source, lengths))
+        )
+    return said
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_lengths_that_no_source_has_are_refused(name: str) -> None:
+    kind = READERS[name]
+    for spoilt in (2, -9):
+        lengths = kind.lengths + torch.tensor([spoilt, 0, 0]) * (4 if kind.sizes.image is not None else 1)
+        with pytest.raises(ValueError, match=r"lengths: expected 0 to \d+, the places of the source; got \["):
+            answered(name, kind.source(), lengths, target())
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name != "labeller, first"])
+def test_a_source_of_no_places_is_refused_or_answered(name: str) -> None:
+    source = READERS[name].source()
+    source = source[..., :0] if source.ndim == 4 else source[:, :0]
+    try:
+        assert answered(name, source, None, target()).isfinite().all()
+    except ValueError as error:
+        assert re.match(r"source: expected a (place|column) or more; got \[3, ", str(error))  # noqa: PT017
+    else:
+        assert isinstance(READERS[name].network, TransformerSettings)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_batch_of_no_sentences_is_refused_or_answered(name: str) -> None:
+    source, lengths = READERS[name].source()[:0], READERS[name].lengths[:0]
+    try:
+        assert len(answered(name, source, lengths, target()[:0])) == 0
+    except ValueError as error:
+        assert str(error).startswith("source: expected a sentence or more in a batch; got [0, ")  # noqa: PT017
 
 
 @pytest.mark.parametrize("name", SEQUENCES | TAGGERS | LABELLERS)

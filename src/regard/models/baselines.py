@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv1d, dropout, linear, pad
 
 from regard.models.baseline_settings import FixedSettings, WindowSettings
+from regard.models.checks import check_source
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.inputs import make_input
 from regard.models.layers import Output
@@ -32,6 +33,7 @@ class WindowEncoder(Encoder):
         self.connected = Connected(self.input.width, settings.width, settings.reach)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        check_source(source, lengths, places=1)
         x, lengths = self.input(source, lengths)
         x = dropout(x, self.dropout) if self.training and self.dropout > 0 else x
         if lengths is not None:

@@ -35,7 +35,7 @@ class Characters(nn.Module):
         inside = nn.functional.pad(real, (found.shape[1] - real.shape[-1], 0), value=True).flatten(0, -2)
         found = torch.where(inside.unsqueeze(-1), found, -1.0).amax(1)
         found = torch.where(real.any(-1).flatten().unsqueeze(-1), found, 0.0)
-        return label(found.view(*characters.shape[:-1], -1), "characters", "max_j tanh(W [x_j; …] + b)")
+        return label(found.view(*characters.shape[:-1], self.width), "characters", "max_j tanh(W [x_j; …] + b)")
 
 
 def letters_read(model: nn.Module) -> int | None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention import Cache, Mask, MultiHead, masks, positions, settle
 from regard.models.chance import in_training_and_after
+from regard.models.checks import check_source
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.dropping import drop
 from regard.models.fixed import Fixed, obstacle
@@ -100,6 +101,7 @@ class TransformerEncoder(Encoder):
         return Words(sizes.need("source", "an encoder of words"), settings.width, scaled=settings.scale_embedding)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        check_source(source, lengths)
         x, lengths = self.input(source, lengths)
         x = x if self.widen is None else self.widen(x)
         return Encoded(self.stack(x, self._mask(x, lengths)).x, lengths)
@@ -174,6 +176,7 @@ class Transformer(SequenceModel):
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> Looked:
         if self.encoder is None:
             return Looked()
+        check_source(source, lengths, sentences=1)
         encoded = self.encoder(source, lengths)
         crossed = [block.cross for block in self.decoder.layers if block.cross is not None]
         with crossing():

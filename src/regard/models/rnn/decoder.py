@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
+from regard.models.checks import check_source
 from regard.models.contract import Choices, Encoder, SequenceModel, Step, Taught
 from regard.models.inputs import OneHot, words_of
 from regard.models.layers import Output
@@ -105,6 +106,7 @@ class Recurrent(SequenceModel):
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> Remembered:
         if self.encoder is None or self.bridge is None:
             return Remembered()
+        check_source(source, lengths, places=1, sentences=0 if self.attention is None else 1)
         encoded, last = self.encoder.read(source, lengths)
         if self.attention is None:
             return remembered(encoded.states, None, encoded.lengths, self.bridge(last))

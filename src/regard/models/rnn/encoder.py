@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
+from regard.models.checks import check_source
 from regard.models.contract import Encoded, Encoder
 from regard.models.inputs import make_input
 from regard.models.rnn.layers import Layers, States, real_places
@@ -49,6 +50,7 @@ class RecurrentEncoder(Encoder):
 
     def read(self, source: Tensor, lengths: Tensor | None = None) -> Read:
         """The same, and the last state."""
+        check_source(source, lengths, places=1)
         x, lengths = self.input(source, lengths)
         x = dropout(x, self.dropout) if self.training and self.dropout > 0 else x
         here = None if lengths is None else lengths.to(x.device)
