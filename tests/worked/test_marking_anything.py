@@ -81,4 +81,5 @@ def test_thousands_of_wrong_cells_are_marked_in_bounded_work(monkeypatch: pytest
     monkeypatch.setattr(torch.autograd, "grad", lambda *args, **named: asked.append(1) or gradient(*args, **named))
     marks = mark(replace(problem, claimed=wrong))
     assert sum(len(step.wrong) for step in marks.steps) > 2 * MOST_SLOPES
-    assert MOST_SLOPES / 2 < len(asked) <= MOST_SLOPES + 1
+    # In a step of 3,600 cells a gradient counts for 4.6.
+    assert MOST_SLOPES / 5 < len(asked) < MOST_SLOPES / 4

@@ -138,6 +138,12 @@ def test_a_mistake_is_told_with_its_line_and_column(text: str, said: str) -> Non
         solve(problem_from(text, "p.yaml"))
 
 
+def test_too_many_lines_are_refused_before_any_is_read() -> None:
+    lines = "".join(f"  A{number}: no such formula\n" for number in range(401))
+    with pytest.raises(Misuse, match=r"^p:2:1: more than 400 steps, counted with those of whole layers: 401"):
+        problem_from(f"given: {{X: 1}}\nsteps:\n{lines}", "p")
+
+
 def test_text_that_is_no_file_names_shipped_problems_and_no_others(tmp_path: Path) -> None:
     (tmp_path / "secret.yaml").write_text("title: Secret\ngiven: {x: 1}\nsteps: {y: x + 1}\n")
     assert problem_from("problem: self-attention\nclaimed: {}\n").title == "Self-attention"

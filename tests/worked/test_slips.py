@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.worked import problem_from, solve
+from regard.worked import problem_from, slips, solve
 from regard.worked.marking import mark
 from tests.worked.answers import SMALL, answered_truly, as_claimed, asked, with_cell, written_out
 
@@ -201,6 +201,15 @@ def test_a_number_that_is_no_root_of_d_is_no_scaling() -> None:
     values = solve(problem_from(text)).values
     slip = mark(answered_truly(problem_from(text), 4, E=values["Q"] @ values["K"].T))["E"].slip
     assert not (slip or "").startswith("no scaling")
+
+
+def test_the_search_for_slips_ends_where_it_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_from(SMALL)
+    values = solve(problem).values
+    answer = answered_truly(problem, 4, E=values["Q"] @ values["K"].T)
+    assert (mark(answer)["E"].slip or "").startswith("no scaling")
+    monkeypatch.setattr(slips, "MOST_LOOKS", 3)
+    assert [step.slip for step in mark(answer).steps] == [None] * len(answer.steps)
 
 
 def test_what_looked_cut_is_wrong_where_the_slip_explains_it() -> None:

@@ -34,8 +34,8 @@ MOST_VALUES = 8
 """Of one result that are carried on: the written one, the unrounded one, and those that reach furthest."""
 
 MOST_SLOPES = 4_000
-"""Cells whose gradient is asked for in one answer, about a second's work; beyond, results are taken whole only. Right
-cells seldom need it: only an answer with thousands of wrong cells comes so far."""
+"""Cells whose gradient is asked for in one answer, under a second's work (one of a large step counts for several);
+beyond, results are taken whole only. Right cells seldom need it: only an answer with hundreds of wrong ones does."""
 
 
 class _Line(NamedTuple):
@@ -64,7 +64,9 @@ class Reach:
         self._taken: dict[tuple[str, View], list[Tensor]] = {}
         self._extremes: dict[tuple[str, View], tuple[Tensor, Tensor]] = {}
         self._origins: dict[tuple[int, View], _Line] = {}
-        self._slopes = 0
+        self._slopes = 0.0
+        self.looks = 0
+        """At cells, in the search for slips."""
         self._held: dict[int, Recipe] = {}  # so that the number of no recipe is given to another
 
     def nearby(self, recipe: Recipe, cell: int, view: View) -> Interval:
@@ -143,7 +145,7 @@ class Reach:
         low = high = float(line.value[cell].detach())
         if not math.isfinite(low):
             return interval.with_(low)
-        self._slopes += 1
+        self._slopes += 1 + line.value.numel() / 1_000
         for name, slopes in line.slopes(cell):
             ends = torch.stack(self._ends(name, view)) - line.leaves[name].detach()
             moved = (slopes * ends).reshape(len(ends), -1).nan_to_num(0.0, 0.0, 0.0)  # what is blocked moves nothing

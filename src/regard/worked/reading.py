@@ -203,6 +203,9 @@ class _Reader:
         section = self.take.mapping(top.items["steps"], "`steps`")
         if not section.items:
             self.take.refuse(section.at, "there are no steps")
+        if (count := len(section.items)) > MOST_NAMES:
+            said = f"more than {MOST_NAMES} steps, counted with those of whole layers: {count}"
+            self.take.refuse(top.keys["steps"], said)
         lines = Lines(problem, {normalize("NFKC", key) for key in section.items})
         for key, tree in section.items.items():
             at = section.keys[key]

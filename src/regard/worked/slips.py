@@ -7,6 +7,7 @@ not sum to one.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -22,6 +23,8 @@ from regard.worked.nodes import Binary, Name, Node, Number
 from regard.worked.reach import Reach
 from regard.worked.tolerance import ROUNDING, Interval, Written
 
+MOST_LOOKS = 20_000
+"""At cells, in the search for slips in one answer, about half a second; where more are needed nothing is said."""
 MOST_FORMS = 12
 """Ways to write one formula with the steps before it put in, of those that are tried."""
 VIEWS: tuple[View, ...] = ("own", "true")
@@ -39,7 +42,7 @@ class Attempt:
     known: Known
     reach: Reach
 
-    @property
+    @cached_property
     def wrong(self) -> tuple[int, ...]:
         """Places of the wrong cells, counted through from 0."""
         return tuple(place for place, cell in enumerate(self.cells) if cell.verdict == "wrong")
@@ -129,15 +132,19 @@ def _explained(attempt: Attempt, recipe: Node, said: str) -> tuple[Slip, bool] |
         value = attempt.known.worked(recipe, {name: attempt.known.own[name] for name in attempt.known.sources(recipe)})
         if value.shape != attempt.true.shape or not all(_gives(attempt, recipe, place) for place in attempt.wrong):
             return None
-        rest = [place for place in range(len(attempt.cells)) if place not in attempt.wrong]
+        rest = [place for place, cell in enumerate(attempt.cells) if cell.verdict != "wrong"]
         rows = {_row(attempt, place) for place in attempt.wrong}
         given = {place for place in rest if _gives(attempt, recipe, place)}
         if any(place not in given and _row(attempt, place) in rows for place in rest):
             return None
         cut = {place for place in given if attempt.cells[place].remark == CUT and _gives(attempt, recipe, place, False)}
-    except (ValueError, KeyError):  # what cannot be worked was not what somebody worked
+    except (ValueError, KeyError, _Tired):  # what cannot be worked was not what somebody worked
         return None
     return Slip(said, recipe, frozenset({*given, *attempt.wrong}), frozenset(cut)), len(given) == len(rest)
+
+
+class _Tired(Exception):
+    """So many cells have been looked at that the search ends."""
 
 
 def _row(attempt: Attempt, place: int) -> int:
@@ -146,6 +153,9 @@ def _row(attempt: Attempt, place: int) -> int:
 
 def _gives(attempt: Attempt, recipe: Node, place: int, cut_too: bool = True) -> bool:
     number = attempt.cells[place].claimed
+    attempt.reach.looks += 1
+    if attempt.reach.looks > MOST_LOOKS:
+        raise _Tired
     for interval in (attempt.reach.nearby, attempt.reach.all):  # the first is quick
         reached = [interval(recipe, place, view) for view in VIEWS]
         if any(number.is_rounded_from(each) or (cut_too and number.is_cut_from(each)) for each in reached):
