@@ -694,6 +694,19 @@ def test_the_command_prepares_tells_and_does_nothing_twice(tmp_path: Path) -> No
     assert json.loads((tmp_path / "else" / "manifest.json").read_text())["splits"]["train"]["examples"] == 45
 
 
+@pytest.mark.parametrize("name", ["big", "12", "a b: {c"])
+def test_the_command_takes_a_configuration_of_corpora_alone_where_the_folder_is_given(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(f"data: {{train: {pairs(tmp_path / 'a.tsv', 50)}, tokenizer: {{kind: words}}}}\n")
+    ran = regard("prepare", "c.yaml", "--output", name, "--quiet", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert len(Prepared(tmp_path / name).train) == 45
+    without = regard("prepare", "c.yaml", cwd=tmp_path)
+    assert without.returncode == 2
+    assert "output: missing" in without.stderr
+
+
 def test_the_command_tells_bad_input_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"a\tb\nc\xff\td\n")
     (tmp_path / "c.yaml").write_text(f"data: {{train: {tmp_path / 'a.tsv'}}}\noutput: {tmp_path / 'model'}\n")

@@ -25,6 +25,7 @@ def prepare(
 
     Killed at any instant, the same command goes on where it was. Done twice with nothing changed, it does nothing.
     """
+    import json
     from pathlib import Path
 
     from regard.config import read_config
@@ -33,7 +34,10 @@ def prepare(
     from regard.training.config import Config
     from regard.training.shipped import found
 
-    settings = read_config(found(config), Config, [*(set_ or []), *([] if seed is None else [f"data.seed={seed}"])])
+    changes = [*(set_ or []), *([] if seed is None else [f"data.seed={seed}"])]
+    if output is not None:  # a configuration of corpora alone need not name the folder of a model
+        changes.append(f"output={json.dumps(output)}")
+    settings = read_config(found(config), Config, changes)
     if settings.data is None:
         raise Misuse(f"{config}: names prepared data ({settings.prepared}) and no corpora to prepare")
     folder = output or settings.data.folder or str(Path(settings.output) / "data")
