@@ -133,6 +133,8 @@ def test_big_tensors_can_be_left_out_step_by_step() -> None:
     assert [parent.value for parent in cell.parents] == [
         float(value) for pair in zip(x[1], w[:, 2], strict=True) for value in pair
     ]
+    assert cell.text.startswith("big[1, 2] ≈ ")
+    assert cell.text.count("·") == 5
     with pytest.raises(ValueError, match=r"the values of 'big' \[4, 30\] were left out"):
         cell.value  # noqa: B018
     assert len(derivation.why("output").parents) == 120

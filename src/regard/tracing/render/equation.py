@@ -193,10 +193,13 @@ def plain(expression: Expression, digits: int = 4, terms: int | None = 8) -> str
 
 
 def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation = PLAIN) -> str:
-    """A cell and what it is: `=` where all that is written is exact and so is the arithmetic, else `≈`."""
+    """A cell and what it is: `=` where all that is written is exact and so is the arithmetic, else `≈`.
+
+    Where its number was left out its name stands in its place.
+    """
     writer, a, to = Writer(digits, terms, notation), cell.expression, notation
-    value = shown(cell.value, digits, cell.step.dtype)
-    left = to.number(value.text).text
+    value = None if cell.step.array is None else shown(cell.value, digits, cell.step.dtype)
+    left = (to.name(cell.step.name, cell.index) if value is None else to.number(value.text)).text
     if a.form == "given":
         return f"{left}{to.words(' is given' if cell.step.role != 'parameter' else ' is a parameter')}"
     if a.form == "made":
@@ -209,5 +212,5 @@ def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation 
         return f"{left}{to.words(' is filled in')}"
     if a.step is not None:
         return f"{left} = {to.name(a.step.name, a.index).text}"
-    true = value.exact is not None and exactly(a, digits) == value.exact
+    true = value is not None and value.exact is not None and exactly(a, digits) == value.exact
     return f"{left} {'=' if true else to.about} {writer.write(a).text}"
