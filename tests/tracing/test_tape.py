@@ -2,6 +2,7 @@
 
 import threading
 import weakref
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 import regard
 from regard.tracing import label
+from regard.tracing.derivation import Derivation
 from tests.tracing.arithmetic import every_equation_is_true
 
 
@@ -135,6 +137,46 @@ def test_a_tensor_without_strides_passes_through() -> None:
         sparse = torch.eye(3).to_sparse()
         y = torch.sparse.mm(sparse, torch.randn(3, 2))
     assert tape.derivation(y).target.shape == (3, 2)
+
+
+def nested() -> Tensor:
+    return torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+
+
+def turned_on_itself() -> Tensor:
+    whole = torch.eye(3).to_sparse()
+    whole.mul_(2)
+    return whole.to_dense() + 1
+
+
+# What it computes, and its first cell.
+OF_OTHER_LAYOUTS: dict[str, tuple[Callable[[], Tensor], str]] = {
+    "nested": (lambda: torch.nested.to_padded_tensor(nested() * 2, 0.0) + 1, "3 = 2 + 1"),
+    "nested at the end": (lambda: nested() * 2, "output[0] was made by aten.mul, for which no rule is known"),
+    "sparse": (lambda: torch.sparse.mm(torch.eye(3).to_sparse(), torch.ones(3, 2)) + 1, "2 = 1 + 1"),
+    "sparse at the end": (lambda: torch.eye(3).to_sparse() * 2, "output[0, 0] was made by aten.mul, for which no rule"),
+    "sparse in place": (turned_on_itself, "3 = 2 + 1"),
+    "rows of it": (lambda: torch.eye(3).to_sparse_csr() @ torch.ones(3, 2) + 1, "2 = 1 + 1"),
+    "mkldnn": (lambda: (torch.ones(2, 3).to_mkldnn() + torch.ones(2, 3).to_mkldnn()).to_dense() * 2, "4 = 2·2"),
+    "meta": (lambda: torch.empty(3, 4, device="meta") * 2 + 1, "output[0, 0] ≈ empty[0, 0]·2 + 1"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR", "ignore:Sparse invariant")
+@pytest.mark.parametrize("name", OF_OTHER_LAYOUTS)
+def test_tensors_that_are_no_plain_arrays_pass_through(name: str) -> None:
+    compute, text = OF_OTHER_LAYOUTS[name]
+    with regard.trace() as tape:
+        y = compute()
+    derivation = tape.derivation(y)
+    target = derivation.target
+    assert derivation.why(target.name, *[0] * len(target.shape)).text.startswith(text)
+    assert derivation.text(width=80, color=False)
+    assert Derivation.from_json(derivation.to_json()).target.name == target.name
+    for step in derivation.fine:
+        if not step.has_values:
+            with pytest.raises(ValueError, match="were left out of the derivation"):
+                step.value  # noqa: B018
 
 
 def test_a_tape_keeps_no_graph_of_the_backward_pass() -> None:

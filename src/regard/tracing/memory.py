@@ -54,7 +54,7 @@ class Memory:
 
     def find(self, tensor: Tensor) -> int | None:
         """The record whose value this tensor is now; None where it was never seen."""
-        if tensor.layout != torch.strided:
+        if not dense(tensor):
             other = self._others.get(id(tensor))
             return None if other is None else other[1]
         storage = self._storages.get(tensor.untyped_storage()._cdata)
@@ -68,13 +68,13 @@ class Memory:
 
     def known(self, tensor: Tensor) -> bool:
         """Whether something in its storage was seen."""
-        if tensor.layout != torch.strided:
+        if not dense(tensor):
             return id(tensor) in self._others
         return tensor.untyped_storage()._cdata in self._storages
 
     def put(self, tensor: Tensor, record: int, held: Held | None) -> None:
         """From now on the tensor is this record, whatever lay there before."""
-        if tensor.layout != torch.strided:
+        if not dense(tensor):
             self._others[id(tensor)] = (tensor, record)
             return
         untyped = tensor.untyped_storage()
@@ -92,7 +92,7 @@ class Memory:
 
     def name(self, tensor: Tensor, record: int, yields: Callable[[int], bool] = lambda number: False) -> None:
         """A view has been named: views of it are read through it from now on, and so is what `yields` to its name."""
-        if tensor.layout != torch.strided:
+        if not dense(tensor):
             return
         at, storage = geometry(tensor), self._storages[tensor.untyped_storage()._cdata]
         storage.layers.append(Layer(record, at, True))
@@ -104,14 +104,14 @@ class Memory:
 
     def before_turning(self, tensor: Tensor) -> None:
         """What is recorded of a tensor keeps its shape where the code is about to give the tensor another in place."""
-        storage = self._storages.get(tensor.untyped_storage()._cdata) if tensor.layout == torch.strided else None
+        storage = self._storages.get(tensor.untyped_storage()._cdata) if dense(tensor) else None
         for _, held in () if storage is None else storage.held:
             if held.tensor is tensor:
                 held.tensor = tensor.detach()
 
     def before_writing(self, tensor: Tensor) -> list[Held]:
         """The values that will be written over, to be kept as they are."""
-        if tensor.layout != torch.strided:
+        if not dense(tensor):
             return []
         storage = self._storages.get(tensor.untyped_storage()._cdata)
         if storage is None:
@@ -120,6 +120,11 @@ class Memory:
         lost = [held for each, held in storage.held if each.overlaps(at)]
         storage.held = [(each, held) for each, held in storage.held if not each.overlaps(at)]
         return lost
+
+
+def dense(tensor: Tensor) -> bool:
+    """Whether it has one place in a storage for each of its cells."""
+    return tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized
 
 
 def _together(layers: list[Layer], at: Geometry) -> bool:

@@ -46,6 +46,8 @@ class Record:
     called: Called | None = None
     output: int = 0
     """Which output of the call."""
+    dense: bool = True
+    """Whether it is a plain array of numbers: not sparse, nested or packed."""
     view: tuple[Geometry, tuple[Layer, ...]] | None = None
     """Of a view: where it lies, and what lies there."""
     known_as: str = ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from regard.tracing import labels
@@ -12,7 +13,7 @@ from regard.tracing.derivation import GIVEN
 from regard.tracing.dispatch import Dispatch
 from regard.tracing.geometry import Geometry
 from regard.tracing.gradients import Gradients
-from regard.tracing.memory import Layer, Memory
+from regard.tracing.memory import Layer, Memory, dense
 from regard.tracing.modules import Modules
 from regard.tracing.operations import Operation, outputs_in, role_of, written_by
 from regard.tracing.primitives import primitives
@@ -167,15 +168,18 @@ class Tape:
         self, tensor: Tensor, role: Role, operation: str, sources: tuple[int, ...], called: Called | None, place: int
     ) -> int:
         """A record of a tensor that holds its own numbers."""
-        number, size = len(self.records), tensor.numel()
+        number, size, plain = len(self.records), tensor.numel(), dense(tensor)
         held = None
-        if called is None or self._largest is None or size <= self._largest:
+        if plain and not tensor.is_meta and (called is None or self._largest is None or size <= self._largest):
             if called is not None:
                 self._count(size, operation)
             held = Held(tensor)
             self._helds.append(held)
+        if called is not None and not (plain and all(self.records[each].dense for each in called.reads)):
+            role, sources = "opaque", tuple(dict.fromkeys(called.reads))
+        shape = torch.Size((size,)) if tensor.is_nested else tensor.shape
         self.records.append(
-            Record(number, tensor.shape, tensor.dtype, role, operation, self.modules.path, sources, held, called, place)
+            Record(number, shape, tensor.dtype, role, operation, self.modules.path, sources, held, called, place, plain)
         )
         self._memory.put(tensor, number, held)
         return number
