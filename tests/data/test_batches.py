@@ -5,6 +5,7 @@ import pickle
 import re
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.batches import NOTHING, Batch, Batches, BatchSettings
+from regard.data.batches import Batches, BatchSettings
 from regard.data.planning import planned
 from regard.data.shapes import choose
-from regard.data.shards import Column, ShardSet
+from regard.data.shards import ShardSet
 from regard.support.errors import Misuse
-from tests.data.sets import TOKENS, captions, of, pairs
+from tests.data.sets import captions, pairs
 
 FEW = settings(deadline=None, derandomize=True, max_examples=100)
 
@@ -172,104 +173,28 @@ def test_a_position_in_another_order_is_refused(examples: ShardSet, tmp_path: Pa
         (Batches(examples, BatchSettings(tokens=600)), "saved with settings {'tokens': 512"),
         (Batches(captions(tmp_path, 50), BatchSettings(tokens=512)), "saved with other data"),
     ]:
-        with pytest.raises(Misuse, match=re.escape(said)):
-            other.restore(state)
-    at_the_start = state | {"batch": 0, "epoch": 4}
-    other = Batches(examples, BatchSettings(tokens=600), ranks=2)
-    other.restore(at_the_start)
-    assert other.epoch == 4
+        for position in (state, state | {"batch": 0, "epoch": 4}):
+            with pytest.raises(Misuse, match=re.escape(said)):
+                other.restore(position)
 
 
-def test_ranks_share_an_epoch(examples: ShardSet) -> None:
-    chosen = BatchSettings(tokens=512)
-    shares = [Batches(examples, chosen, rank=rank, ranks=3) for rank in range(3)]
-    assert len({len(each) for each in shares}) == 1
-    told = [list(each) for each in shares]
-    everything = [row for batches in told for batch in batches for row in batch.rows.tolist()]
-    assert sorted(everything) == list(range(len(examples)))
-    alike = [[batch.places for batch in step] for step in zip(*told, strict=True)]
-    assert np.mean([max(step) / min(step) for step in alike]) < 1.2
-
-
-def test_fewer_examples_than_ranks_cannot_be_shared(tmp_path: Path) -> None:
-    batches = Batches(pairs(tmp_path, [(2, 2)] * 3), ranks=4)
-    with pytest.raises(Misuse, match="3 examples, one a batch, cannot be shared evenly by 4 ranks"):
-        batches.plan()
-
-
-def test_what_cannot_be_is_told(tmp_path: Path) -> None:
-    long = pairs(tmp_path / "long", [(2, 2), (3, 41), (50, 3)])
-    with pytest.raises(Misuse, match=r"memory:3: 50 places, more than a batch may have \(40\); one of 2 examples"):
-        Batches(long, BatchSettings(tokens=40))
-    with pytest.raises(Misuse, match=r"memory:2: 41 places, more .* the only example that long"):
-        Batches(long, BatchSettings(tokens=40, count="target"))
-    with pytest.raises(Misuse, match="there is no example in it"):
-        Batches(pairs(tmp_path / "none", []))
-    with pytest.raises(ValueError, match="rank: expected 0 to 1, one of 2 ranks; got 2"):
-        Batches(long, rank=2, ranks=2)
-    alone = of(tmp_path / "alone", {"target": TOKENS}, {"target": [[5, 3]]})
-    with pytest.raises(Misuse, match=r"count: source is asked for, and .* has none \(it has target\)"):
-        Batches(alone, BatchSettings(count="source"))
-
-
-def only(examples: ShardSet) -> Batch:
-    return next(iter(Batches(examples, BatchSettings(tokens=400, shapes=1, examples=4), shuffle=False)))
-
-
-def test_words_and_their_tags(tmp_path: Path) -> None:
-    columns = {"source": TOKENS, "words": Column("uint16", "counts"), "tags": Column("uint16", "names", 3)}
-    told = {"source": [[7, 8, 9, 3], [7, 3]], "words": [[1, 2], [1]], "tags": [[2, 0], [1]]}
-    batch = only(of(tmp_path, columns, told, tags=["A", "B", "C"]))
-    assert batch.words is not None
-    assert batch.tags is not None
-    assert batch.words.tolist() == [[1, 2], [1, 0], [0, 0], [0, 0]]
-    assert batch.tags.tolist() == [[2, 0], [1, NOTHING], [NOTHING] * 2, [NOTHING] * 2]
-    assert batch.tokens == 3
-    assert (batch.target, batch.label) == (None, None)
-
-
-def test_series_of_numbers_and_their_label(tmp_path: Path) -> None:
-    columns = {"source": Column("float32", "numbers", width=2), "label": Column("uint16", "names", 2)}
-    told = {"source": [[[1, 2], [3, 4]], [[5, 6]]], "label": [[1], [0]]}
-    batch = only(of(tmp_path, columns, told, label=["no", "yes"]))
-    assert batch.source is not None
-    assert batch.label is not None
-    assert batch.source.tolist() == [[[1, 2], [3, 4]], [[5, 6], [0, 0]], [[0, 0]] * 2, [[0, 0]] * 2]
-    assert batch.source.dtype == torch.float32
-    assert batch.label.tolist() == [1, 0, NOTHING, NOTHING]
-    assert (batch.tokens, batch.places) == (2, 8)
-
-
-def test_images_have_their_columns_side_by_side(tmp_path: Path) -> None:
-    picture = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)  # channels, height, columns
-    stored = picture.transpose(2, 0, 1).reshape(4, 6)
-    columns = {"source": Column("uint8", "image", width=6, channels=2), "target": TOKENS}
-    batch = only(of(tmp_path, columns, {"source": [stored, stored[:1]], "target": [[4, 3], [3]]}))
-    assert batch.source is not None
-    assert batch.source.shape == (4, 2, 3, 4)
-    assert torch.equal(batch.source[0], torch.from_numpy(picture) / 255)
-    assert torch.equal(batch.source[1, :, :, :1], torch.from_numpy(picture[:, :, :1]) / 255)
-    assert not batch.source[1, :, :, 1:].any()
-    assert batch.lengths is not None
-    assert batch.lengths.tolist() == [4, 1, 0, 0]
-    assert batch.places == 4 * 4 + 4 * 2
-
-
-def test_lengths_stay_on_the_cpu_when_a_batch_moves(examples: ShardSet) -> None:
-    batch = next(iter(Batches(examples)))
-    moved = batch.to("meta")
-    assert moved.source is not None
-    assert moved.lengths is not None
-    assert (moved.source.device.type, moved.lengths.device.type) == ("meta", "cpu")
-    assert moved.rows is batch.rows
-
-
-def test_a_loop_that_is_left_early_leaves_no_thread_behind(examples: ShardSet) -> None:
-    import threading
-
-    before = threading.active_count()
-    coming = iter(Batches(examples, BatchSettings(tokens=512, ahead=4)))
-    next(coming)
-    assert threading.active_count() == before + 1
-    coming.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"batch": 10**9}, "the position is behind batch 1,000,000,000 of epoch 0, which has"),
+        ({"batch": -1}, "with batch a whole number from 0; got -1"),
+        ({"epoch": -1}, "with epoch a whole number from 0; got -1"),
+        ({"epoch": "1"}, "with epoch a whole number from 0; got '1'"),
+        ({"batch": 1.5}, "with batch a whole number from 0; got 1.5"),
+        ({"batch": True}, "with batch a whole number from 0; got True"),
+        ({}, "with epoch a whole number from 0; got none"),
+        (None, "expected what state() gave; got None"),
+        ([1, 2], "expected what state() gave; got [1, 2]"),
+    ],
+)
+def test_a_position_that_is_none_is_refused_and_changes_nothing(examples: ShardSet, change: Any, said: str) -> None:
+    batches = Batches(examples, BatchSettings(tokens=512))
+    state = batches.state() | change if isinstance(change, dict) and change else change
+    with pytest.raises(Misuse, match=re.escape(said)):
+        batches.restore(state)
+    assert (batches.epoch, batches.state()["batch"]) == (0, 0)

@@ -92,12 +92,14 @@ class Batches:
         return position | self._about()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go to a position. Within an epoch all that decides its order must be what it was."""
-        if state["batch"]:
-            for key, value in self._about().items():
-                if state.get(key) != value:
-                    raise Misuse(_differs(key, state.get(key), value))
-        self.epoch, self._next = int(state["epoch"]), int(state["batch"])
+        """Go to a position; Misuse where it is none, or anything that decides the order is not what it was."""
+        epoch, batch = _position(state)
+        for key, value in self._about().items():
+            if state.get(key) != value:
+                raise Misuse(_differs(key, state.get(key), value))
+        if batch and batch >= (count := len(self.plan(epoch))):
+            raise Misuse(f"the position is behind batch {batch:,} of epoch {epoch}, which has {count:,} batches")
+        self.epoch, self._next = epoch, batch
 
     def _about(self) -> State:
         shards = [each["sha256"] for each in self.examples.manifest["shards"]]
@@ -152,6 +154,18 @@ class Batches:
                 f"{'the only example' if over == 1 else f'one of {over:,} examples'} that long. Raise batches.tokens, "
                 "or set data.max_tokens to leave such examples out"
             )
+
+
+def _position(state: Any) -> tuple[int, int]:
+    """The epoch and the batch of a saved position."""
+    if not isinstance(state, Mapping):
+        raise Misuse(f"the position: expected what state() gave; got {state!r}")
+    for key in ("epoch", "batch"):
+        number = state.get(key)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            came = f"{number!r}" if key in state else "none"
+            raise Misuse(f"the position: expected what state() gave, with {key} a whole number from 0; got {came}")
+    return state["epoch"], state["batch"]
 
 
 def _differs(key: str, saved: Any, here: Any) -> str:

@@ -87,10 +87,14 @@ class Stream:
         return self._batches.state() | {"temperature": self.temperature if self.groups is not None else 1.0}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go to a position; Misuse where it is one in other data or in batches cut otherwise."""
+        """Go to a position; Misuse where it is one within a pass over other data or in batches cut otherwise.
+
+        At the start of a pass nothing hangs on what was: settings that a run was allowed to change may be others.
+        """
         self.close()
         self._of(int(state["epoch"]))
-        self._batches.restore(state)
+        if state["batch"]:
+            self._batches.restore(state)
         self._taken = int(state["batch"])
 
     def _of(self, epoch: int) -> None:
