@@ -476,3 +476,28 @@ def test_a_name_alone_says_its_kind_by_its_ending() -> None:
     chosen = settings_from({"train": ["a.tsv.gz", "b.jsonl", "c.parquet"]}, DataSettings)
     assert [type(each).__name__ for each in several(chosen.train)] == ["Tsv", "Jsonl", "Parquet"]
     assert json.loads(chosen.model_dump_json())["train"][0]["tsv"] == "a.tsv.gz"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [{"tsv": "folder"}, {"source": "a", "target": "folder"}, {"jsonl": "folder"}, {"parquet": "folder"},
+     {"tmx": "folder", "languages": BOTH}, {"digits": "folder", "labels": "a"}],
+)  # fmt: skip
+def test_a_folder_where_a_file_is_expected_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "a", "a\n")
+    with pytest.raises(Misuse, match="folder: expected a file, and this is a folder"):
+        read(**source)
+
+
+def test_images_and_labels_that_are_swapped_are_told(tmp_path: Path) -> None:
+    images = write(tmp_path / "images", b"\0\0\x08\x03" + struct.pack(">3I", 2, 3, 3) + bytes(18))
+    labels = write(tmp_path / "labels", b"\0\0\x08\x01" + struct.pack(">I", 2) + bytes(2))
+    said = "images: expected labels, one number each, and these are images"
+    with pytest.raises(Misuse, match=re.escape(said + "; are the two files swapped?")):
+        read(digits=labels, labels=images, language="en", count=2)
+    with pytest.raises(Misuse, match=said):
+        read(images=images, labels=images)

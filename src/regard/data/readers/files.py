@@ -7,6 +7,7 @@ from typing import Self
 
 from regard.data.places import place
 from regard.support.compressed import Opened, opened
+from regard.support.errors import Misuse
 
 
 class Files:
@@ -23,6 +24,8 @@ class Files:
     def open(self, number: int = 0) -> Opened:
         """Open one of the files."""
         if number not in self._opened:
+            if self.paths[number].is_dir():
+                raise Misuse(f"{self.names[number]}: expected a file, and this is a folder")
             self._opened[number] = self._open.enter_context(opened(self.paths[number]))
         return self._opened[number]
 

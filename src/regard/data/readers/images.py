@@ -75,6 +75,8 @@ def _captions(files: Files) -> Iterator[str | Undecodable]:
 
 def _idx_labels(files: Files) -> Iterator[str]:
     for label in idx(files.open(1), files.names[1]):
+        if label.ndim:
+            raise Misuse(f"{files.names[1]}: expected labels, one number each, and these are images")
         yield str(int(label))
 
 

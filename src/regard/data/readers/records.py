@@ -43,6 +43,7 @@ def read_parquet(source: Parquet, files: Files) -> Read:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise Misuse(f"{files.names[0]}: to read Parquet: pip install 'regard[data]'") from None
+    files.open()  # a folder, or a file that may not be read, is told as for any other source
     try:
         file = parquet.ParquetFile(files.paths[0])
         wanted = _tops(source, file.schema_arrow.names, files.names[0])

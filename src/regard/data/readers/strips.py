@@ -59,7 +59,11 @@ def strip(digits: NDArray[np.uint8], gaps: NDArray[np.int64]) -> NDArray[np.uint
 def _singles(files: Files) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """[N, height, width] digits and [N] what they are."""
     images = list(idx(files.open(0), files.names[0]))
-    labels = np.array([int(each) for each in idx(files.open(1), files.names[1])], np.uint8)
+    said = list(idx(files.open(1), files.names[1]))
+    if any(each.ndim for each in said[:1]):
+        swapped = "; are the two files swapped?" if images and not images[0].ndim else ""
+        raise Misuse(f"{files.names[1]}: expected labels, one number each, and these are images{swapped}")
+    labels = np.array([int(each) for each in said], np.uint8)
     if len(images) != len(labels):
         raise Misuse(f"{files.names[0]} has {len(images):,} images and {files.names[1]} {len(labels):,} labels")
     if not images or images[0].ndim != 2 or labels.max() > 9:
