@@ -138,6 +138,17 @@ def test_a_mistake_is_told_with_its_line_and_column(text: str, said: str) -> Non
         solve(problem_from(text, "p.yaml"))
 
 
+@pytest.mark.parametrize("blank", ["_", "[[_, _], [_, _]]", '"[[_, _], [_, _]]"', "[_, …]", "", '"_"', "null"])
+def test_a_step_left_blank_is_not_claimed(blank: str) -> None:
+    problem = problem_from(f"given: {{X: [1, 2]}}\nsteps: {{Y: X, Z: X}}\nclaimed:\n  Y: {blank}\n  Z: [1, 2]\n")
+    assert [*problem.claimed] == ["Z"]
+
+
+def test_a_step_half_blank_is_told() -> None:
+    with pytest.raises(Misuse, match=r"^p:3:18: claimed Y: a cell is empty"):
+        problem_from("given: {X: [1, 2]}\nsteps: {Y: X}\nclaimed: {Y: [1, _]}", "p")
+
+
 def test_too_many_lines_are_refused_before_any_is_read() -> None:
     lines = "".join(f"  A{number}: no such formula\n" for number in range(401))
     with pytest.raises(Misuse, match=r"^p:2:1: more than 400 steps, counted with those of whole layers: 401"):

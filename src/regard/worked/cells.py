@@ -14,6 +14,16 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 INFINITE = re.compile(r"([-+]?)(∞|\.?inf|\.?Inf|\.?INF)")
 
 
+BLANK = ("", "?", "_", "~", "null", "…", "...")
+
+
+def is_blank(tree: Tree) -> bool:
+    """Whether nothing is filled in: `_`, or rows of nothing else."""
+    if isinstance(tree, List):
+        return bool(tree.items) and all(map(is_blank, tree.items))
+    return isinstance(tree, Text) and not tree.text.replace("null", "").strip("[]() ,_?~….\n")
+
+
 def read_cells(tree: Tree, what: str, name: str) -> tuple[Any, Tensor]:
     """The cells as written (text, or lists of text) and their values; `what` is for the message: `given X`.
 
@@ -85,6 +95,6 @@ def number(text: str) -> float:
         return value
     if (endless := INFINITE.fullmatch(plain)) is not None:
         return float("-inf") if endless[1] == "-" else float("inf")
-    if not plain or plain in ("?", "_", "~", "null", "…", "..."):
-        raise ValueError("a cell is empty; a step that is not answered is left out")
+    if plain in BLANK:
+        raise ValueError("a cell is empty; a step that is not answered is left out, or all of its cells are blank")
     raise ValueError(f"expected a number, came {text.strip()[:40]!r}")

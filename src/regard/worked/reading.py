@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
-from regard.worked.cells import read_cells
+from regard.worked.cells import is_blank, read_cells
 from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Text, Tree, read_lines
 from regard.worked.problem import Claimed, Given, Problem
@@ -234,6 +234,8 @@ class _Reader:
             if name not in names:
                 reason = f"{key} is given, and is no step" if name in problem.given else unknown("step", key, names)
                 self.take.refuse(section.keys[key], f"claimed: {reason}")
+            if is_blank(tree):
+                continue
             written, value = read_cells(tree, f"claimed {key}", self.name)
             found[name] = Claimed(written, value, section.keys[key].line)
         return {name: found[name] for name in names if name in found}
