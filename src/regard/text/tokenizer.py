@@ -10,6 +10,7 @@ file take such text for the token, as is their habit, unless told otherwise: `en
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -167,7 +168,7 @@ class Tokenizer:
         except TypeError:
             raise checks.no_text([text]) from None
         shown = self.shown(found.ids)
-        spans = zip(found.ids, shown, found.offsets, strict=True)
+        spans = zip(found.ids, shown, _with_marks(text, found.offsets), strict=True)
         return [Token(piece, number, *_trimmed(text, piece, *span)) for number, piece, span in spans]
 
     def encode_words(self, words: Sequence[str], *, end: bool = True) -> tuple[list[int], list[int]]:
@@ -276,6 +277,24 @@ def _check_specials(inner: tokenizers.Tokenizer) -> None:
         if number not in added or added[number].content != text or not added[number].special:
             held = inner.id_to_token(number)
             raise ValueError(f"token {number} must be the special token {text}; it is {held or 'missing'}")
+
+
+def _with_marks(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A character and the marks behind it that a normal form makes one of stand for the token together."""
+    found: list[tuple[int, int]] = []
+    behind = before = len(text)  # where the next characters of other tokens begin
+    for start, end in reversed(spans):
+        behind, before = (before, start) if end <= before else (behind, min(before, start))
+        if start < end <= behind:
+            while end < behind and _joins(text[end]):
+                end += 1
+        found.append((start, end))
+    return found[::-1]
+
+
+def _joins(character: str) -> bool:
+    """Whether it may become one with the character in front of it: marks, and the parts of Korean syllables."""
+    return unicodedata.category(character).startswith("M") or "\u1160" <= character <= "\u11ff"
 
 
 def _trimmed(text: str, piece: str, start: int, end: int) -> tuple[int, int]:
