@@ -312,6 +312,15 @@ def test_everything_that_is_left_out_is_counted_and_told(tmp_path: Path) -> None
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("side", ["\u200b", "\ufeff\ufeff", "\u00ad", " \u200d\u2060 "])
+def test_a_side_of_which_nothing_can_be_seen_is_empty(tmp_path: Path, side: str) -> None:
+    name = write(tmp_path / "a.tsv", ["a\tb", f"a\t{side}"])
+    with pytest.raises(Misuse, match=re.escape(f"{name}:2: an empty side: the target is empty but for characters")):
+        prepared_of(tmp_path, train=name)
+    shown = write(tmp_path / "b.tsv", [f"a{n}\tb\u200d{n}\ufe0f" for n in range(20)])
+    assert len(prepared_of(tmp_path, train=shown, dev_size=0).train) == 20
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

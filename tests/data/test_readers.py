@@ -127,6 +127,15 @@ def test_json_lines(tmp_path: Path) -> None:
     assert bad(found)[1][2] == "the field 'translation.de' is missing, expected text"
 
 
+def test_a_key_that_stands_twice_is_a_bad_line(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "a.jsonl", '{"source": "a", "source": "b", "target": "c"}\n{"source": "d", "target": "e"}\n'
+    )
+    found = read(jsonl=path)
+    assert fields(found) == [("d", "e")]
+    assert bad(found) == [(1, "not a JSON object", "the key 'source' stands in it twice")]
+
+
 def test_json_nested_too_deeply_is_a_bad_line_and_no_crash(tmp_path: Path) -> None:
     found = read(jsonl=write(tmp_path / "a", "[" * 200_000))
     assert bad(found) == [(1, "not a JSON object", "nested too deeply")]

@@ -13,6 +13,11 @@ from regard.data.sources import Digits, Images, Parallel, Sort, Source
 STRAY: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
 """Control characters but tabs and line ends, and halves of surrogate pairs."""
 
+INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
+)
+"""Characters of no width: soft hyphen, zero width, joiners, marks of direction and byte order, variation selectors."""
+
 Found = tuple[Reason, str] | None
 
 
@@ -46,6 +51,8 @@ class Checker:
     def _text(self, text: str) -> Found:
         if not text or text.isspace():
             return "an empty side", "is empty"
+        if not INVISIBLE.sub("", text).strip():
+            return "an empty side", "is empty but for characters that cannot be seen"
         if found := STRAY.search(text):
             code = ord(found.group()[0])
             what = "half a surrogate pair" if 0xD800 <= code <= 0xDFFF else "a control character"

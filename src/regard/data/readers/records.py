@@ -24,7 +24,7 @@ def read_jsonl(source: Jsonl, files: Files) -> Read:
             continue
         number, line = each
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=_once)
         except ValueError as error:
             yield Bad(number, "not a JSON object", str(error), line)
             continue
@@ -35,6 +35,16 @@ def read_jsonl(source: Jsonl, files: Files) -> Read:
             yield made(number, record)
         else:
             yield Bad(number, "not a JSON object", f"expected an object, came {type(record).__name__}", line)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which no key stands twice; else one of the two values would be lost."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} stands in it twice")
+        found[key] = value
+    return found
 
 
 def read_parquet(source: Parquet, files: Files) -> Read:
