@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_marked(r
     ran = regard("check", "a.yaml", "b.yaml", "missing.yaml", "-q")
     assert ran.status == 2
     assert "Ada" in ran.out
-    assert "b.yaml:2:1: not YAML: a value is missing here, or a bracket is not closed" in ran.out
+    assert "b.yaml:2:1: not YAML: a value is missing here, or a bracket is not closed" in " ".join(ran.out.split())
     assert "missing.yaml: no such file or directory" in ran.out
     assert "2 cannot be read." in ran.out
 
@@ -251,3 +251,18 @@ def test_the_wheel_has_the_problems_inside(tmp_path: Path, monkeypatch: pytest.M
     (installed / "problems").mkdir(parents=True)
     monkeypatch.setattr(package, "__file__", str(installed / "__init__.py"))
     assert folder() == installed / "problems"
+
+
+def test_the_rows_of_a_class_fit_the_terminal(tmp_path: Path) -> None:
+    from regard.worked.classwork import answers, table
+
+    name = "Somebody whose name is longer than all others"
+    (tmp_path / "one.yaml").write_text(f"problem: self-attention\nname: {name}\nclaimed: {{E: 1, Q: [1, x]}}\n")
+    (tmp_path / "two.yaml").write_text(
+        f"title: t\nname: {name}\ngiven: {{s: 2}}\nsteps: {{scores_of_all: 's / sqrt(4)', x: 's * 2'}}\n"
+        "claimed: {scores_of_all: 0.5}\n"
+    )
+    told = table(answers([tmp_path]))
+    assert max(map(len, told.splitlines())) <= 80
+    assert "divided by d instead of its root" in " ".join(told.split())
+    assert "expected a number, came 'x'" in " ".join(told.split())

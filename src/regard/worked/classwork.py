@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -111,7 +112,7 @@ def table(all_answers: Sequence[Answer], width: int = 80) -> str:
     sizes = [max(map(cell_len, column)) for column in zip(heads, *(row for row in rows if len(row) > 2), strict=True)]
     sizes[0] = min(max(sizes[0], *(cell_len(row[0]) for row in rows)), LONGEST_NAME)
     lines = [_line(heads, sizes), "-" * min(width, sum(sizes) + 2 * len(sizes) - 2)]
-    lines += [_line(row, sizes) for row in rows]
+    lines += [line for row in rows for line in _wrapped(_line(row, sizes), row, sizes, width)]
     return "\n".join([*lines, "", *summary(all_answers)])
 
 
@@ -137,6 +138,15 @@ def _line(row: Sequence[str], sizes: Sequence[int]) -> str:
         return f"{name}  {row[1]}"
     numbers = [each.rjust(size) for each, size in zip(row[1:-1], sizes[1:-1], strict=True)]
     return "  ".join([name, *numbers, row[-1]]).rstrip()
+
+
+def _wrapped(line: str, row: Sequence[str], sizes: Sequence[int], width: int) -> list[str]:
+    """What does not fit goes on below, under its own column."""
+    before = sizes[:1] if len(row) == 2 else sizes[:-1]
+    indent = " " * min(sum(before) + 2 * len(before), width // 2)
+    if cell_len(line) <= width:
+        return [line]
+    return wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def summary(all_answers: Sequence[Answer]) -> list[str]:
