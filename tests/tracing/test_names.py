@@ -99,3 +99,14 @@ def test_what_is_read_through_a_named_view_comes_from_it_and_the_whole_does_not(
         part, whole = i.T * 2, gates * 3
     assert tape.derivation(part).steps[-1].inputs == ("i",)
     assert [step.operation for step in tape.derivation(whole).steps] == ["aten.mul"]
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_the_weights_of_an_attention_have_their_name_whichever_output_is_asked_for(average: bool) -> None:
+    torch.manual_seed(0)
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 3, 8)
+    with regard.trace() as tape:
+        output, weights = layer(x, x, x, average_attn_weights=average)
+    expected = tape.derivation(output)["A"].value
+    assert torch.equal(tape.derivation(weights)["A"].value.reshape(expected.shape), expected)
+    assert "E" in tape.derivation(weights)

@@ -40,7 +40,7 @@ def names(
             taken.add(name)
     others = {
         record.number: tuple(
-            dict.fromkeys(a for a in _aliases(record, first[record.number]) if a != chosen[record.number])
+            dict.fromkeys(a for a in _aliases(record, first[record.number], known) if a != chosen[record.number])
         )
         for record in records
     }
@@ -83,9 +83,9 @@ def _wanted(
     return [joined(record.module, statistic[0] if statistic else record.operation.rpartition(".")[2].strip("_"))]
 
 
-def _aliases(record: Record, wanted: list[str]) -> list[str]:
+def _aliases(record: Record, wanted: list[str], known: dict[int, str]) -> list[str]:
     return [*wanted, *(each for name, _, module in reversed(record.labels) for each in (name, joined(module, name))),
-            *record.outputs_of]  # fmt: skip
+            *record.outputs_of, *([known[record.number]] if record.number in known else ())]  # fmt: skip
 
 
 def joined(module: str, name: str) -> str:

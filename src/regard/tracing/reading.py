@@ -99,7 +99,8 @@ class Reading:
 
     def derivation(self) -> Derivation:
         folding = Folding(self._records, self._sources, self._asked)
-        known = attention_names(self._records, self._sources)
+        # Of the whole tape: what is the weights of an attention does not depend on which output was asked for.
+        known = attention_names(self._all, {record.number: record.sources for record in self._all})
         called, others = names(self._records, folding.shown, self._target, {}, known, bool(self._gradients))
         if self._gradients:
             named = self._gradient_names(folding.shown, called)
