@@ -297,10 +297,16 @@ def test_tagged_lines_with_spans(tmp_path: Path) -> None:
     assert fields(found) == [(["New", "York"], ["B-LOC", "I-LOC"]), (["ok"], ["O"])]
     assert bad(found) == [
         (4, "tags that make no spans", "the tag I-LOC of 'in' after the start makes no span"),
-        (6, "wrong number of columns", "2 between tabs, expected at least 3"),
+        (6, "wrong number of columns", "2 between tabs, expected 3"),
     ]
     older = read(tagged=name, tag=3, spans="iob1")
     assert fields(older)[1] == (["in"], ["B-LOC"])
+
+
+def test_a_column_more_than_the_first_line_has_is_told(tmp_path: Path) -> None:
+    found = read(tagged=write(tmp_path / "a.tsv", "the\tDET\ncat\tNOUN\n\na\tDET\nred\tdog\tNOUN\n\nwe\tPRON\n"))
+    assert fields(found) == [(["the", "cat"], ["DET", "NOUN"]), (["we"], ["PRON"])]
+    assert bad(found) == [(5, "wrong number of columns", "3 between tabs, expected 2")]
 
 
 def test_spans_become_tags_and_come_back() -> None:

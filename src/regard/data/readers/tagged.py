@@ -30,12 +30,14 @@ def read_conllu(source: Conllu, files: Files) -> Read:
 
 
 def read_tagged(source: Tagged, files: Files) -> Read:
-    """A sentence is the lines up to an empty one."""
+    """A sentence is the lines up to an empty one; every line has as many columns as the first."""
+    columns = None
     for block in _blocks(files):
         if isinstance(block, Bad):
             yield block
             continue
-        found = _sentence(block, source.word - 1, source.tag - 1, width=None, words_only=False)
+        columns = columns or max(block[0].text.count("\t") + 1, source.word, source.tag)
+        found = _sentence(block, source.word - 1, source.tag - 1, width=columns, words_only=False)
         yield found if isinstance(found, Bad) or source.spans == "none" else _spans(found, source.spans == "iob1")
 
 
@@ -56,14 +58,12 @@ def _blocks(files: Files) -> Iterator[list[_Row] | Bad]:
         yield bad or rows
 
 
-def _sentence(rows: list[_Row], word: int, tag: int, width: int | None, words_only: bool) -> Example | Bad:
+def _sentence(rows: list[_Row], word: int, tag: int, width: int, words_only: bool) -> Example | Bad:
     words, tags = [], []
     for row in rows:
         fields = row.text.split("\t")
-        least = width or max(word, tag) + 1
-        if len(fields) < least or (width is not None and len(fields) != width):
-            expected = f"{least}" if width is not None else f"at least {least}"
-            return Bad(row.line, WRONG, f"{len(fields)} between tabs, expected {expected}", row.text)
+        if len(fields) != width:
+            return Bad(row.line, WRONG, f"{len(fields)} between tabs, expected {width}", row.text)
         if words_only and not fields[0].isdecimal():
             continue
         words.append(fields[word])
