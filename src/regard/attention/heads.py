@@ -272,7 +272,8 @@ def _rows(name: str, given: Tensor, layer: nn.Linear) -> None:
         return
     if given.device != weight.device:
         raise ValueError(f"{name}: is on {given.device}, the layer on {weight.device}")
-    if given.dtype != weight.dtype and not torch.is_autocast_enabled(given.device.type):
+    plain = type(layer) is nn.Linear  # another one put in its place may turn numbers into its own kind
+    if plain and given.dtype != weight.dtype and not torch.is_autocast_enabled(given.device.type):
         raise ValueError(f"{name}: is {dtype_of(given)}, the layer {dtype_of(weight)}")
 
 
