@@ -155,7 +155,11 @@ def test_a_traced_run_returns_what_an_untraced_one_returns(name: str, gradients:
             same_back_ends = first(module(*inputs))
         with regard.trace() as tape:
             traced = first(module(*inputs))
-    assert torch.equal(traced, same_back_ends)
+    if gradients == "inference":
+        # There PyTorch computes linear in another way under any dispatch mode: the product first, then the bias.
+        torch.testing.assert_close(traced, same_back_ends, rtol=1e-6, atol=1e-6)
+    else:
+        assert torch.equal(traced, same_back_ends)
     torch.testing.assert_close(traced, default, rtol=1e-6, atol=1e-6)
     assert traced.requires_grad == default.requires_grad
     derivation = tape.derivation(traced)
