@@ -46,7 +46,8 @@ class Translate {
     if ([...$("source").options].some((each) => each.value === held.get("from"))) $("source").value = held.get("from");
     this.targets();
     if ([...$("target").options].some((each) => each.value === held.get("to"))) $("target").value = held.get("to");
-    $("text").value = (held.get("q") ?? "").slice(0, this.settings.charLimit);
+    // What was typed before the server had answered stays.
+    $("text").value = ($("text").value || held.get("q") || "").slice(0, this.settings.charLimit);
     this.counted();
     if ($("text").value.trim()) this.translating.now();
   }
