@@ -7,10 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Device, Model, Precision, Quiet, Threads, made_of, opened, translator
+from regard.cli.opening import (
+    Device,
+    Ensemble,
+    Map,
+    Model,
+    Precision,
+    Quiet,
+    Threads,
+    made_of,
+    marked,
+    opened,
+    translator,
+)
 
 if TYPE_CHECKING:
     from regard.decoding.settings import SearchSettings
+    from regard.decoding.vocabulary_map import VocabularyMap
+    from regard.pipeline.fast.engine import Fast
+    from regard.pipeline.model import Pipeline
     from regard.pipeline.writing import Answer
 
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT…]", help="Texts; none: see --input.")]
@@ -33,6 +48,7 @@ Settings = Annotated[
 def translate(
     texts: Texts = None,
     model: Model = None,
+    ensemble: Ensemble = None,
     to: Annotated[str | None, typer.Option(help="The language, where the model knows several.")] = None,
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept for a text; 1 is greedy search.")] = None,
     nbest: Annotated[int | None, typer.Option(help="Results for each text.")] = None,
@@ -45,6 +61,7 @@ def translate(
     seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
     prefix: Annotated[str, typer.Option(help="What every result begins with.")] = "",
     forbid: Annotated[list[str] | None, typer.Option(help="A word that is not said; may be repeated.")] = None,
+    vocabulary_map: Map = None,
     cut: Annotated[str, typer.Option(help="At the ends of sentences: long (texts), always, never.")] = "long",
     settings: Settings = None,
     fresh: Fresh = False,
@@ -60,14 +77,16 @@ def translate(
     search = search_settings(
         settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
     )  # fmt: skip
-    loaded = translator(model, device, threads, precision)
+    loaded = translator(model, device, threads, precision, ensemble)
     # An engine that gives the scores of single tokens only when asked is asked where they are written.
-    more = {"token_scores": True} if format == "json" and not hasattr(loaded, "model") else {}
-    asked = {"to": to, "cut": cut, "prefix": prefix, "forbidden": forbid or []}
+    more: dict[str, Any] = {"token_scores": True} if format == "json" and not hasattr(loaded, "model") else {}
+    if vocabulary_map is not None:
+        more["vocabulary_map"] = read_map_for(loaded, vocabulary_map)
+    asked: dict[str, Any] = {"to": to, "cut": cut, "prefix": prefix, "forbidden": forbid or []}
     loaded.translate([], to=to)  # a language that it does not know is told before anything is read
 
     def answers(group: Sequence[str]) -> Sequence[Any]:
-        return loaded.translate(group, settings=search, attention=alignment, keep_problems=True, **asked, **more)  # type: ignore[arg-type]
+        return loaded.translate(group, settings=search, attention=alignment, keep_problems=True, **asked, **more)
 
     facts = made_of(
         loaded,
@@ -76,6 +95,7 @@ def translate(
         format=format,
         alignment=alignment,
         precision=precision,
+        beside=[marked(Path(each)) for each in (*(ensemble or ()), *filter(None, [vocabulary_map]))],
         **asked,
     )
     _run(answers, "translating", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)
@@ -111,6 +131,15 @@ def predict(
         loaded, input, search=search.model_dump(mode="json"), format=format, tokenized=tokenized, precision=precision
     )
     _run(answers, "predicting", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)
+
+
+def read_map_for(loaded: "Pipeline | Fast", path: Path) -> "VocabularyMap":
+    from regard.pipeline.mapping import read_map
+    from regard.support.errors import Misuse
+
+    if not hasattr(loaded, "model"):
+        raise Misuse("--vocabulary-map: a model that was exported for CTranslate2 takes none; name its model folder")
+    return read_map(path, loaded.tokenizers)
 
 
 def search_settings(overrides: list[str] | None, **given: Any) -> "SearchSettings":

@@ -34,8 +34,12 @@ class Ensemble(SequenceModel):
         sizes = {model.vocabulary for model in models}
         if len(sizes) != 1:
             raise ValueError(f"ensemble: expected models with one vocabulary; got sizes {sorted(sizes)}")
+        around = {(model.start_token, model.end_token) for model in models}
+        if len(around) != 1:
+            raise ValueError(f"ensemble: expected models that start and end with the same tokens; got {sorted(around)}")
         self.models = nn.ModuleList(models)
         self.vocabulary = sizes.pop()
+        self.start_token, self.end_token = around.pop()
         limits = [model.longest for model in models if model.longest is not None]
         self.longest = min(limits) if limits else None
 

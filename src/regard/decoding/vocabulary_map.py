@@ -7,6 +7,7 @@ probability goes to what is left in.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -27,10 +28,15 @@ class VocabularyMap:
     likely: Ints
     """[source vocabulary, n]; PAD where there are fewer."""
     always: Ints
+    made_for: str = ""
+    """Which tokenizers its numbers are of, in whatever words who made it finds them again by; empty where unsaid."""
 
     def columns(self, source: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The target tokens for a batch of sources [B, S], rising: what `Rules(columns=...)` takes."""
-        rows = source.cpu().numpy()
+        """The target tokens for a batch of sources [B, S] (or [B, S, 1 + letters]), rising: what
+        `Rules(columns=...)` takes."""
+        if source.is_floating_point():
+            raise ValueError("vocabulary map: is for sources of tokens; got numbers or images")
+        rows = (source if source.ndim == 2 else source[..., 0]).cpu().numpy()
         if lengths is not None:
             rows = rows[np.arange(rows.shape[1]) < lengths.cpu().numpy()[:, None]]
         tokens = np.unique(np.concatenate([self.always, self.likely[np.unique(rows)].ravel()]))
@@ -46,12 +52,15 @@ class VocabularyMap:
         target_vocabulary: int,
         each: int = 30,
         common: int = 100,
+        always: Sequence[int] = (),
+        made_for: str = "",
     ) -> "VocabularyMap":
         """From sentence pairs, as tokens: for each source token the `each` target tokens t that go with it most,
 
             n(s, t)² / (n(s) n(t)),
 
-        where n counts the sentence pairs that hold them; the `common` most frequent target tokens are always there.
+        where n counts the sentence pairs that hold them; the `common` most frequent target tokens are always there, and
+        those of `always`.
         """
         if len(sources) != len(targets):
             raise ValueError(f"expected as many targets as sources; got {len(targets)} for {len(sources)}")
@@ -68,19 +77,24 @@ class VocabularyMap:
         s, t = np.divmod(keys, target_vocabulary)
         goes_with = counts.astype(np.float64) ** 2 / (of_source[s] * of_target[t])
         frequent = np.argsort(-of_target, kind="stable")[:common]
-        return cls(_likeliest(s, t, goes_with, source_vocabulary, each), np.union1d(frequent, [END, UNKNOWN]))
+        likely = _likeliest(s, t, goes_with, source_vocabulary, each)
+        return cls(likely, np.union1d(frequent, [END, UNKNOWN, *always]), made_for)
 
     def save(self, path: str | Path) -> None:
         with writing(path) as file:
-            np.savez_compressed(file, likely=self.likely.astype(np.int32), always=self.always.astype(np.int32))
+            np.savez_compressed(
+                file, likely=self.likely.astype(np.int32), always=self.always.astype(np.int32),
+                made_for=np.array(self.made_for),
+            )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | Path) -> "VocabularyMap":
         try:
-            with np.load(path, allow_pickle=False) as held:
-                return cls(held["likely"].astype(np.int64), held["always"].astype(np.int64))
-        except (KeyError, ValueError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
+                made_for = str(held["made_for"]) if "made_for" in held else ""
+                return cls(held["likely"].astype(np.int64), held["always"].astype(np.int64), made_for)
+        except (KeyError, ValueError, OSError, EOFError, BadZipFile) as error:
+            if isinstance(error, (FileNotFoundError, IsADirectoryError, PermissionError)):
                 raise
             raise ValueError(f"{path}: no vocabulary map, or a damaged one") from None
 

@@ -11,13 +11,16 @@ from typing import Any
 
 from regard.decoding.results import Hypothesis
 from regard.decoding.settings import SearchSettings
+from regard.decoding.vocabulary_map import VocabularyMap
 from regard.models.contract import Labeller, Model, SequenceModel, Tagger
 from regard.models.folder import Loaded, load_folder
 from regard.pipeline import answering, letters
 from regard.pipeline.hypotheses import of_text, result_of
+from regard.pipeline.mapping import read_map
 from regard.pipeline.precision import PRECISIONS, Precision, in_precision
 from regard.pipeline.results import Labelled, Result, Tagged
 from regard.pipeline.sources import LONGEST, Cut, Cutting, cut, target_language
+from regard.pipeline.together import together
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 from regard.text.tokenizer import Tokenizer
@@ -29,8 +32,12 @@ CALLS = {
 """What each task is asked by."""
 
 
-def load(folder: str | Path, device: str = "cpu", *, precision: Precision = "float32") -> "Pipeline":
+def load(
+    folder: str | Path | Sequence[str | Path], device: str = "cpu", *, precision: Precision = "float32"
+) -> "Pipeline":
     """A model folder, ready to be asked. Raises Misuse with one sentence about what is missing or wrong.
+
+    Several folders are an ensemble: at each step the mean of their probabilities.
 
     precision: packed is float32 by a library that some CPUs are twice as quick with, at the price of a second copy of
     the weights; bfloat16 is quicker still where a CPU multiplies in it, and nearly always gives the same text; auto is
@@ -38,9 +45,13 @@ def load(folder: str | Path, device: str = "cpu", *, precision: Precision = "flo
     """
     if precision not in PRECISIONS:
         raise Misuse(unknown("precision", str(precision), PRECISIONS))
-    loaded = load_folder(folder, device)
+    folders = [folder] if isinstance(folder, (str, Path)) else list(folder)
+    if not folders:
+        raise Misuse("name a model folder; got none")
+    each = [load_folder(one, device) for one in folders]
+    loaded = each[0] if len(each) == 1 else together(each, list(map(str, folders)))
     in_precision(loaded.model, precision, device)
-    return Pipeline(loaded, Path(folder))
+    return Pipeline(loaded, Path(folders[0]))
 
 
 class Pipeline:
@@ -78,19 +89,25 @@ class Pipeline:
         cut: Cut = "long",
         forbidden: Sequence[str] = (),
         prefix: str = "",
+        vocabulary_map: VocabularyMap | str | Path | None = None,
         keep_problems: bool = False,
         **search: Any,
     ) -> list[Result]:
         """A result for each text, in order; an empty text gives an empty one.
 
         `search` are fields of SearchSettings (beam=5, nbest=3, sample=True, …). forbidden: words that are not said.
-        prefix: what every result begins with. A text that is too long is cut at the ends of its sentences and put
-        together again; one that cannot be taken raises a Misuse, or with `keep_problems` has its `problem` told in its
-        result.
+        prefix: what every result begins with. vocabulary_map: the target tokens that come into question, or a file of
+        them; quicker where there are many, and no others are said. A text that is too long is cut at the ends of its
+        sentences and put together again; one that cannot be taken raises a Misuse, or with `keep_problems` has its
+        `problem` told in its result.
         """
         if CALLS[self.task] != "translate":
             raise Misuse(f"this model was built to {self.task}: ask it with predict (regard predict)")
-        return self._written(texts, to, _settings(settings, search), attention, cut, forbidden, prefix, keep_problems)
+        if isinstance(vocabulary_map, (str, Path)):
+            vocabulary_map = read_map(vocabulary_map, self.tokenizers)
+        return self._written(
+            texts, to, _settings(settings, search), attention, cut, forbidden, prefix, vocabulary_map, keep_problems
+        )
 
     def predict(
         self,
@@ -138,6 +155,7 @@ class Pipeline:
         how: Cut,
         forbidden: Sequence[str],
         prefix: str,
+        vocabulary_map: VocabularyMap | None,
         keep_problems: bool,
     ) -> list[Result]:
         from regard.decoding.many import search_many
@@ -155,7 +173,7 @@ class Pipeline:
         found = search_many(
             self.sequence_model(), given, settings,
             forbidden=[target.encode(word, end=False) for word in forbidden],
-            prefixes=[begin] * len(parts) if begin else None, want_weights=attention,
+            prefixes=[begin] * len(parts) if begin else None, vocabulary_map=vocabulary_map, want_weights=attention,
         )  # fmt: skip
         results = iter([self._result(part.text, part.tokens, each) for part, each in zip(parts, found, strict=True)])
         return [of_text(cutting, [next(results) for _ in cutting.parts]) for cutting in cuttings]
