@@ -25,7 +25,8 @@ from regard.models.contract import Model
 from regard.models.network_settings import TASKS, network_settings
 from regard.models.reading import FORMAT, MODEL, VERSION, read_model_json
 from regard.models.sizes import Sizes
-from regard.models.weights import check_weights, read_weights, write_weights
+from regard.models.unfilled import Unfilled
+from regard.models.weights import NUMBERS, Numbers, check_weights, read_weights, write_weights
 from regard.support.atomic import write_text
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
@@ -58,19 +59,23 @@ def save_folder(
     tokenizers: Mapping[str, Tokenizer] | None = None,
     names: Sequence[str] = (),
     about: Mapping[str, Any] | None = None,
+    numbers: Numbers = "float32",
 ) -> None:
     """Write a model folder; one that stands there is replaced, and other files in it are left alone.
 
-    `about` is plain JSON. The card knows: name, source and target (languages), trained_on, scores, licence, seed.
+    numbers: what the weights are written in; int8 (see `models.eight_bits`) is a quarter as large. `about` is plain
+    JSON. The card knows: name, source and target (languages), trained_on, scores, licence, seed.
     """
     _check_sides(tokenizers or {})
+    if numbers not in NUMBERS:
+        raise Misuse(unknown("numbers", str(numbers), NUMBERS))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = _write_tokenizers(folder, tokenizers or {})
     network = model.settings.model_dump(mode="json")
     sizes = model.sizes.model_dump(mode="json", exclude_none=True)
     what = {"task": task, "network": network, "sizes": sizes}
-    write_weights(folder / WEIGHTS, model, {"format": "pt", "model": fingerprint(what)})
+    write_weights(folder / WEIGHTS, model, {"format": "pt", "model": fingerprint(what)}, numbers)
     held: dict[str, Any] = {
         "format": FORMAT, "format_version": VERSION, "regard": __version__, **what, "names": list(names),
         "tokenizers": files, "about": dict(about or {}),
@@ -79,15 +84,18 @@ def save_folder(
     write_text(folder / MODEL, json.dumps(held, indent=2, ensure_ascii=False) + "\n")
 
 
-def load_folder(folder: str | Path, device: str = "cpu") -> Loaded:
-    """Read a model folder. Raises Misuse with one sentence about what is missing or wrong."""
+def load_folder(folder: str | Path, device: str = "cpu", *, keep: bool = False) -> Loaded:
+    """Read a model folder. Raises Misuse with one sentence about what is missing or wrong.
+
+    keep: weights that are stored in 8 bits stay so in memory (`models.kept`), and can neither be trained nor saved.
+    """
     folder = Path(folder)
     held = read_model_json(folder)
     task = held["task"]
     if task not in TASKS:
         raise Misuse(f"{folder / MODEL}: {unknown('task', str(task), TASKS)}")
     model = _built(folder, held)
-    header = read_weights(folder / WEIGHTS, model)
+    header = read_weights(folder / WEIGHTS, model, keep=keep)
     if header.get("model", own := fingerprint({key: held[key] for key in ("task", "network", "sizes")})) != own:
         raise Misuse(f"{folder / WEIGHTS}: belongs to another model than {MODEL} beside it; copy the folder whole")
     tokenizers = {side: _tokenizer(folder, name) for side, name in held.get("tokenizers", {}).items()}
@@ -105,9 +113,16 @@ def _built(folder: Path, held: Mapping[str, Any]) -> Model:
     sizes = settings_from(held["sizes"], Sizes, name=f"{name}: sizes")
     network = network_settings(held["network"], name=f"{name}: network")
     try:
-        with torch.device("meta"):  # takes no memory: settings that are damaged may ask for any amount
-            check_weights(folder / WEIGHTS, build(network, sizes, held["task"]))
-        return build(network, sizes, held["task"])
+        try:
+            with Unfilled():  # takes no memory, for nothing is written there yet
+                model = build(network, sizes, held["task"])
+        except RuntimeError:  # settings that are damaged may ask for any amount, even so
+            with torch.device("meta"), Unfilled():
+                model = build(network, sizes, held["task"])
+            check_weights(folder / WEIGHTS, model)
+            raise
+        check_weights(folder / WEIGHTS, model)
+        return model
     except Misuse:
         raise
     except ValueError as error:

@@ -3,18 +3,22 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from regard.models.eight_bits import SCALE, is_scale, quantised
 from regard.support.atomic import writing
 from regard.support.errors import Misuse
 
 SHOWN = 3
 """How many names of tensors a message tells."""
+Numbers = Literal["float32", "float16", "int8"]
+"""What weights are written in; in int8 all matrices are, and what is no matrix stays as it is."""
+NUMBERS: tuple[Numbers, ...] = get_args(Numbers)
 
 
 def tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -27,32 +31,82 @@ def tensors(model: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-def write_weights(path: str | Path, model: nn.Module, about: Mapping[str, str] | None = None) -> None:
+def write_weights(
+    path: str | Path, model: nn.Module, about: Mapping[str, str] | None = None, numbers: Numbers = "float32"
+) -> None:
     """Write the weights atomically; `about` goes into the file's header."""
-    held = {name: each.contiguous().cpu() for name, each in tensors(model).items()}
+    held: dict[str, Tensor] = {}
+    for name, each in tensors(model).items():
+        held |= _as_numbers(name, each.contiguous().cpu(), numbers)
     with writing(path) as file:
         file.write(save(held, dict(about or {})))
 
 
-def read_weights(path: str | Path, model: nn.Module) -> dict[str, str]:
+def _as_numbers(name: str, tensor: Tensor, numbers: Numbers) -> dict[str, Tensor]:
+    """float32: as the model has them."""
+    if not tensor.is_floating_point() or numbers == "float32":
+        return {name: tensor}
+    if numbers == "float16":
+        return {name: tensor.half()}
+    if tensor.ndim != 2:
+        return {name: tensor}
+    q, scale = quantised(tensor.float().numpy())
+    return {name: torch.from_numpy(q), name + SCALE: torch.from_numpy(scale)}
+
+
+def read_weights(path: str | Path, model: nn.Module, *, keep: bool = False) -> dict[str, str]:
     """Put a file's weights into a model that was built from the same settings; what its header says.
 
-    Raises Misuse with one sentence where the file is missing, damaged, or made for another network.
+    keep: matrices that are in 8 bits stay so (`models.kept`); otherwise they are multiplied out. Raises Misuse with one
+    sentence where the file is missing, damaged, or made for another network.
     """
     with _opened(path) as file:
-        about, held = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    _fitting(path, {name: each.shape for name, each in held.items()}, tensors(model))
-    with torch.no_grad():
-        for name, own in tensors(model).items():
-            own.copy_(held[name])
+        about, names = file.metadata() or {}, list(file.keys())
+        _fitting(path, _shapes(path, file), tensors(model))
+        kept = _keep(file, names, model) if keep else set()
+        with torch.no_grad():
+            for name, own in tensors(model).items():
+                if name not in kept and name in names:
+                    own.copy_(_whole(file, name, names))
     return dict(about)
+
+
+def _keep(file: Any, names: list[str], model: nn.Module) -> set[str]:
+    """The matrices that can stay as they are in the file, out of it and in the model; their names."""
+    from regard.models.kept import keep
+
+    return keep(model, {
+        name: (file.get_tensor(name).clone(), file.get_tensor(name + SCALE).clone())
+        for name in names if name + SCALE in names
+    })  # fmt: skip
+
+
+def _whole(file: Any, name: str, names: list[str]) -> Tensor:
+    tensor: Tensor = file.get_tensor(name)
+    return tensor if name + SCALE not in names else tensor.float() * file.get_tensor(name + SCALE).unsqueeze(-1)
 
 
 def check_weights(path: str | Path, model: nn.Module) -> None:
     """That a file's weights fit a model, told by names and shapes alone: the model may be one without numbers."""
     with _opened(path) as file:
-        shapes = {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    _fitting(path, shapes, tensors(model))
+        _fitting(path, _shapes(path, file), tensors(model))
+
+
+def _shapes(path: str | Path, file: Any) -> dict[str, torch.Size]:
+    """Of each tensor; the scales of those in 8 bits belong to them, and are checked."""
+    found = {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    shapes = {name: shape for name, shape in found.items() if not is_scale(name, found)}
+    for name, shape in shapes.items():
+        if file.get_slice(name).get_dtype() != "I8":
+            continue
+        if name + SCALE not in found:
+            raise Misuse(f"{path}: tensor {name} is in 8 bits, and its scales ({name + SCALE}) are missing")
+        if len(shape) != 2 or found[name + SCALE] != shape[:1]:
+            raise Misuse(
+                f"{path}: tensor {name} {list(shape)} is in 8 bits: expected {shape[0]} scales, one a row; "
+                f"got {list(found[name + SCALE])}"
+            )
+    return shapes
 
 
 @contextmanager
