@@ -80,7 +80,7 @@ class Tape:
     def recording(self) -> Iterator[None]:
         labels.recorders.append(self)
         try:
-            with self.modules.watched(), Dispatch(self):
+            with self.modules.watched(), Dispatch(self).recording():
                 yield
         finally:
             labels.recorders.remove(self)
