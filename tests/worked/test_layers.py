@@ -10,8 +10,12 @@ from regard.worked import Problem, mark, problem_from, solve
 
 
 def problem(given: dict[str, Tensor], steps: str) -> Problem:
+    return problem_from(text_of(given, "\n  ".join(steps.splitlines())))
+
+
+def text_of(given: dict[str, Tensor], steps: str) -> str:
     lines = [f"  {name}: {value.tolist()}" for name, value in given.items()]
-    return problem_from("given:\n" + "\n".join(lines) + "\nsteps:\n" + "\n".join(f"  {s}" for s in steps.splitlines()))
+    return "\n".join(["given:", *lines, "steps:", f"  {steps}"])
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -203,24 +207,45 @@ def test_what_is_worked_out_for_a_layer_is_a_step_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("self_attention(X, W_Q, W_K)", r"self_attention also needs W_V: self_attention\(X, W_Q, W_K, W_V"),
-        ("self_attention(X, W_Q, W_K, W_V, scale=rooot)", r"unknown scale 'rooot'; did you mean 'root'\?"),
-        ("self_attention(X, W_Q, W_K, W_V, heads=2)", r"has no 'heads'"),
-        ("self_atention(X, W_Q, W_K, W_V)", r"no function 'self_atention'; did you mean 'self_attention'\?"),
-        ("multi_head(X, W_Q, W_K, W_V, W_O, heads=4)", r"Q has 6 columns, which 4 heads cannot share"),
-        ("multi_head(X, W_Q, W_K, W_V, W_O, heads=100)", r"heads is a whole number from 1 to 32.* it is 100"),
-        ("multi_head(X, W_Q, W_K, W_V, W_O, heads=X)", r"heads is a whole number from 1 to 32, as it stands; it is X"),
-        ("luong(X[0], Y, kind=general)", r"kind=general also needs W"),
-        ("luong(X[0], Y, W_Q)", r"kind=dot does not read W; kind=general or kind=concat does"),
-        ("luong(X[0], Y, W_Q, X[0], kind=general)", r"kind=general does not read v; kind=concat does"),
-        ("luong(X, Y, W_Q, X[0], kind=concat)", r"kind=concat joins one row s to each row of H"),
-        ("self_attention(X, W_Q, W_K, W_V, mask=triangle)", r"nothing is called 'triangle'"),
-        ("self_attention(X, W_Q, W_K, X)", r"V of `O: self_attention\(X, W_Q, W_K, X\)`: the shapes do not fit"),
+        ("^self_attention(X, W_Q, W_K)", r"self_attention also needs W_V: self_attention\(X, W_Q, W_K, W_V"),
+        ("self_attention(X, W_Q, W_K, W_V, scale=^rooot)", r"unknown scale 'rooot'; did you mean 'root'\?"),
+        ("^self_attention(X, W_Q, W_K, W_V, heads=2)", r"has no 'heads'"),
+        ("^self_atention(X, W_Q, W_K, W_V)", r"no function 'self_atention'; did you mean 'self_attention'\?"),
+        ("multi_head(X, W_Q, W_K, W_V, W_O, heads=^4)", r"Q has 6 columns, which 4 heads cannot share"),
+        ("multi_head(X, W_Q, W_K, W_V, W_O, heads=^100)", r"heads is a whole number from 1 to 32.* it is 100"),
+        ("multi_head(X, W_Q, W_K, W_V, W_O, heads=^X)", r"heads is a whole number from 1 to 32, as it stands; it is X"),
+        ("^luong(X[0], Y, kind=general)", r"kind=general also needs W"),
+        ("luong(X[0], Y, ^W_Q)", r"kind=dot does not read W; kind=general or kind=concat does"),
+        ("luong(X[0], Y, W_Q, ^X[0], kind=general)", r"kind=general does not read v; kind=concat does"),
+        ("luong(^X, Y, W_Q, X[0], kind=concat)", r"kind=concat joins one row s to each row of H"),
+        ("self_attention(X, W_Q, W_K, W_V, mask=^triangle)", r"nothing is called 'triangle'"),
+        ("self_attention(X, W_Q, W_K, ^X)", r"V of `O: self_attention\(X, W_Q, W_K, X\)`: the shapes do not fit"),
+        ("X + self_attention(X, ^W_Q[0:2], W_K, W_V)", r"Q of .* do not fit: X is 4×6 and W_Q\[0:2\] is 2×6"),
+        ("^self_attention(X, W_Q[:, 0:2], W_K, W_V)", r"E of .* Q is 4×2 and K\.T is 6×4"),
+        ("self_attention(^X + Y, W_Q, W_K, W_V)", r"X_O of .* X is 4×6 and Y is 5×6, and \+ goes cell by cell"),
+        ("self_attention(X + ^Y[9], W_Q, W_K, W_V)", r"X_O of .*, in `Y\[9\]`: Y is 5×6 and has no row 9"),
+        ("self_attention(X * 2, ^W_Q[0:2], W_K, W_V)", r"Q_O of .* X_O is 4×6 and W_Q\[0:2\] is 2×6"),
+        ("self_attention(X, W_Q, W_K, W_V, mask=^X)", r"M of .* a mask that is given has 1 where a query may attend"),
+        ("self_attention(X, W_Q, W_K, W_V, mask=^window(1, 2, 3))", r"M of .* this rule is written window\(n\)"),
+        ("multi_head(X, W_Q, W_K, W_V, ^Y, heads=2)", r"O of .* H is 4×6 and Y is 5×6"),
+        ("^encoder_layer(X, W_Q, W_K, W_V[:, 0:3], W_Q, W_K)", r"R_1 of .* X is 4×6 and Z is 4×3"),
+        ("encoder_layer(X, W_Q, W_K, W_V, ^W_Q[0:2], W_K)", r"F of .* N_1 is 4×6 and W_Q"),
+        ("encoder_layer(X, W_Q, W_K, W_V, W_Q, W_K, b_1=^X[0, 0:2])", r"F of .* and \+ goes cell by cell"),
+        ("bahdanau(X[0], Y, W_Q, ^W_K[0:2], X[0])", r"k of .* Y is 5×6 and W_K\[0:2\] is 2×6"),
+        ("luong(X[0], cross_attention(Y, X, W_Q, ^W_K[0:2], W_V))", r"K of .* X is 4×6 and W_K\[0:2\] is 2×6"),
+        ("luong(X[0], ^cross_attention(Y, X, W_Q[:, 0:2], W_K, W_V))", r"E of .* Q is 5×2 and K\.T is 6×4"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_layer_is_told_with_its_line(line: str, said: str) -> None:
-    with pytest.raises(Misuse, match=rf"^problem:9(:\d+)?: step .*{said}"):
-        solve(problem(HEAD, f"O: {line}"))
+@pytest.mark.parametrize("lines", [1, 2])
+def test_what_is_wrong_with_a_layer_is_told_with_its_place(line: str, said: str, lines: int) -> None:
+    column = len("  O: ") + line.index("^") + 1
+    line, row = line.replace("^", ""), 9
+    if lines == 2:  # the same line, folded after its first bracket
+        first, _, rest = line.partition("(")
+        line, row, behind = f">\n      {first}(\n      {rest}", 10, column - len(f"  O: {first}(")
+        column, row = (6 + behind, 11) if behind > 0 else (column + 1, 10)
+    with pytest.raises(Misuse, match=rf"^problem:{row}:{column}: step .*{said}"):
+        solve(problem_from(text_of(HEAD, f"O: {line}")))
 
 
 def test_an_answer_may_claim_the_parts_of_a_layer() -> None:

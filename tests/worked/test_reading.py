@@ -95,7 +95,22 @@ MISTAKES = [
     (START + "steps:\n  Y: X @ W\n", r"p\.yaml:3:10: step Y, in `W`: nothing is called 'W' so far"),
     (START + "steps:\n  Y: X @ X @ X[0:1]\n", r"p\.yaml:3:6: step Y: the shapes do not fit: X @ X is 2×2"),
     (START + "steps:\n  Y: \"softmx(X)\"\n", r"p\.yaml:3:7: step Y, in `softmx`: there is no function 'softmx'"),
-    (START + "steps:\n  Y: >\n    X +\n    Z\n", r"p\.yaml:3: step Y, in `Z`: nothing is called 'Z'"),
+    (START + "steps:\n  Y: >\n    X +\n    Z\n", r"p\.yaml:5:5: step Y, in `Z`: nothing is called 'Z'"),
+    (START + "steps:\n  Y: | # folded\n\n    X +\n      Z\n", r"p\.yaml:6:7: step Y, in `Z`: nothing is called"),
+    (START + "steps:\n  Y: X +\n     Z\n", r"p\.yaml:4:6: step Y, in `Z`: nothing is called 'Z'"),
+    (START + "steps:\n  Y: X +\n\n", r"p\.yaml:3:9: step Y: the formula ends where something should follow"),
+    (START + 'steps: {Y: "\\x58 +\\\n  \\t Z"}', r"p\.yaml:3:6: step Y, in `Z`: nothing is called 'Z'"),
+    (START + "steps: {Y: !!str 'X + ''Z'}", r"p\.yaml:2:23: step Y, in `'`: a formula holds no text"),
+    (START + "steps: {Y: &f X + Z}", r"p\.yaml:2:19: step Y, in `Z`: nothing is called 'Z'"),
+    (START + 'steps: {Y: "X + \\x1b[31m"}', r"p\.yaml:2:17: step Y: the character U\+001B has no meaning here"),
+    (START + "steps: {Y: X}\nclaimed:\n  Y: >\n    [[1, 2],\n     [3, x]]\n", r"p\.yaml:6:10: claimed Y: expected"),
+    (START + "steps: {Y: X}\nclaimed: {Y: '[[1, 2],\n [3, ''x'']]'}", r"p\.yaml:4:6: claimed Y: expected a number"),
+    (START + "steps: {Y: X}\nclaimed: {Y: '[[1, 2],\n [3, ]'}", r"p\.yaml:4:7: not YAML: a comma or the closing \]"),
+    (START + "# a \x07 bell\nsteps: {Y: X}", r"p\.yaml:2:5: the character U\+0007, which nobody sees, has no place"),
+    (START + "steps: {Y: X\x00}", r"p\.yaml:2:13: the character U\+0000, which nobody sees"),
+    (START + "steps: {Y: X}\ntitle: \ud800", r"p\.yaml:3:8: the character U\+D800, which nobody sees"),
+    ("\ufeffgiven: {X: 1}\nsteps: {Y: \ufeffX}", r"p\.yaml:2:12: the character U\+FEFF, which nobody sees"),
+    (START + 'steps: {Y: X}\nclaimed: {Y: "[[1, 2], [3, \\x01]]"}', r"p\.yaml:3:28: the character U\+0001, which"),
     (START + "steps: {X: v}", r"p\.yaml:2:9: step X: X is given already; a step needs a name of its own"),
     (START + "steps: {Y: v, Y: X}", r"p\.yaml:2:15: 'Y' stands here and on line 2; one of them must go"),
     (START + "steps: {Y: [X, v]}", r"p\.yaml:2:12: step Y: expected a formula, came a list; joining is concat\(a, b\)"),
@@ -147,6 +162,18 @@ def test_a_step_left_blank_is_not_claimed(blank: str) -> None:
 def test_a_step_half_blank_is_told() -> None:
     with pytest.raises(Misuse, match=r"^p:3:18: claimed Y: a cell is empty"):
         problem_from("given: {X: [1, 2]}\nsteps: {Y: X}\nclaimed: {Y: [1, _]}", "p")
+
+
+def test_a_mistake_in_a_problem_is_told_with_its_own_file_when_an_answer_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("given: {X: 1}\nsteps:\n  Y: X / 0\n", encoding="utf-8")
+    (tmp_path / "ada.yaml").write_text("problem: one.yaml\nclaimed: {Y: 1}\n", encoding="utf-8")
+    with pytest.raises(Misuse, match=r"one\.yaml:3:6: step Y: the result has no end"):
+        solve(read_problem(tmp_path / "ada.yaml"))
+
+
+def test_text_as_long_as_no_problem_is_refused() -> None:
+    with pytest.raises(Misuse, match=r"^problem: 500001 characters, and a problem has at most 500000"):
+        problem_from("#" * 500_001)
 
 
 def test_too_many_lines_are_refused_before_any_is_read() -> None:

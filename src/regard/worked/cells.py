@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.support.errors import Misuse
 from regard.worked.limits import MOST_AXES, MOST_CELLS
-from regard.worked.lines import List, Place, Text, Tree, read_lines
+from regard.worked.lines import List, Text, Tree, Within, read_source
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 INFINITE = re.compile(r"([-+]?)(∞|\.?inf|\.?Inf|\.?INF)")
@@ -30,8 +30,7 @@ def read_cells(tree: Tree, what: str, name: str) -> tuple[Any, Tensor]:
     A text that begins with a bracket is read as the list it writes out.
     """
     if isinstance(tree, Text) and tree.text.lstrip().startswith("["):
-        quote = 0 if tree.plain else 1
-        tree = read_lines(tree.text, name, Place(tree.at.line, tree.at.column + quote))
+        tree = read_source(Within(tree))
     shape = _shape(tree, what, name)
     numbers: list[float] = []
     written = _read(tree, what, name, numbers)

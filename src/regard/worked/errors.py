@@ -1,6 +1,10 @@
 """What can be wrong in a formula, with its place in the text."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from regard.worked.lines import Text
 
 LONGEST = 60
 """Of a line that is repeated in a message."""
@@ -11,6 +15,9 @@ class Span(NamedTuple):
 
     start: int
     stop: int
+
+
+NOWHERE = Span(0, 0)
 
 
 class FormulaError(ValueError):
@@ -36,12 +43,25 @@ class FormulaError(ValueError):
         return f"in `{self.part or self.source}`, column {self.at.start + 1} of the formula: {self.said}"
 
 
-def formula_told(error: FormulaError, name: str, step: str, line: int, column: int | None, layer: str = "") -> str:
-    """`masked.yaml:9:6: step E, in `Q @ K`: …`: line and column of the file where the formula goes wrong.
+@dataclass(frozen=True)
+class Site:
+    """Where a formula stands in its file."""
 
-    `layer` is the line as written, where the step is one of a whole layer.
-    """
-    place = f"{name}:{line}" if column is None else f"{name}:{line}:{column + error.at.start}"
-    whole = f" of `{layer if len(layer) <= LONGEST else layer[: LONGEST - 1] + '…'}`" if layer else ""
-    part = f", in `{error.part}`" if error.part else ""
-    return f"{place}: step {step}{whole}{part}: {error.said}"
+    tree: Text
+    """The line, as it was read."""
+    layer: str = ""
+    """The line in a few words, where the formula is not written there itself but belongs to a whole layer that is."""
+    origins: Mapping[Span, Span] = field(default_factory=dict)
+    """Of such a formula: for each of its parts, the part of the line that it was made from."""
+    call: Span = NOWHERE
+    """The whole layer in its line."""
+
+    def told(self, error: FormulaError, step: str) -> str:
+        """`masked.yaml:9:6: step E, in `Q @ K`: …`: line and column of the file where the formula goes wrong."""
+        at = self.origins.get(error.at, self.call) if self.layer else error.at
+        leading = len(self.tree.text) - len(self.tree.text.lstrip())  # a formula is read without
+        place = f"{self.tree.source.name}:{self.tree.place(leading + at.start)}"
+        layer = self.layer if len(self.layer) <= LONGEST else self.layer[: LONGEST - 1] + "…"
+        whole = f" of `{layer}`" if layer else ""
+        part = f", in `{error.part}`" if error.part.isprintable() and error.part else ""
+        return f"{place}: step {step}{whole}{part}: {error.said}"

@@ -7,15 +7,15 @@ problem: the plain ones where all of a layer's are free, else all with the name 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from regard.worked.calls import Call, Rule
-from regard.worked.errors import FormulaError
+from regard.worked.errors import FormulaError, Span
 from regard.worked.formula import parse_formula
-from regard.worked.nodes import Index, Name, Node, Number, Transpose, Word
+from regard.worked.nodes import Binary, Index, Name, Node, Number, Transpose, Word
 from regard.worked.solution import Budget
 from regard.worked.table import Function, choice, whole
 
@@ -135,8 +135,8 @@ class Expander:
         last = parse_formula(layer.write(parts)).root
         names = self.named(parts)
         for each, step in parts.parts.items():
-            self.add(str(names[each]), step if each in parts.given else _placed(step, names))
-        return _placed(last, names)
+            self.add(str(names[each]), step if each in parts.given else _placed(step, names, node.at))
+        return _placed(last, names, node.at)
 
     def add(self, name: str, step: Node) -> None:
         self.steps.append((name, step))
@@ -149,11 +149,29 @@ class Expander:
         ending, number = "", 1
         while any(f"{each}{ending}" in self.taken for each in parts.parts):
             ending, number = f"_{self.name}" + (f"_{number}" if number > 1 else ""), number + 1
-        return parts.nodes | {each: Name(f"{each}{ending}") for each in parts.parts}
+        stand = {each: parts.given.get(each, parts.call).at for each in parts.parts}
+        return parts.nodes | {each: Name(f"{each}{ending}", at=at) for each, at in stand.items()}
 
 
-def calls_a_layer(root: Node, layers: Collection[str]) -> bool:
-    return any(isinstance(node, Call) and node.function in layers for node in root.walk())
+def layers_in(root: Node, layers: Collection[str]) -> set[Span]:
+    """Where in a line whole layers are called."""
+    return {node.at for node in root.walk() if isinstance(node, Call) and node.function in layers}
+
+
+def origins(written: Node, made: Node, calls: Collection[Span]) -> dict[Span, Span]:
+    """For each part of a layer's formula, as it was written out, the part of the line that it was made from: an
+    argument, or for what the layer does to an argument on the right (X @ W_Q) that one; else the whole layer."""
+    if written != made:
+        return {}
+    pairs = zip(written.walk(), made.walk(), strict=True)
+    return {each.at: (own.at if own.at not in calls else _last(own, calls) or own.at) for each, own in pairs}
+
+
+def _last(node: Node, calls: Collection[Span]) -> Span | None:
+    for part in reversed(node.parts[-1:] if isinstance(node, Binary) else node.parts):
+        if found := part.at if part.at not in calls else _last(part, calls):
+            return found
+    return None
 
 
 def _unmasked(node: Node) -> Node:
@@ -161,8 +179,11 @@ def _unmasked(node: Node) -> Node:
     return node.arguments[0] if isinstance(node, Call) and node.function == "mask" else node
 
 
-def _placed(node: Node, names: Mapping[str, Node]) -> Node:
-    return node.rewritten(lambda each: names.get(each.name, each) if isinstance(each, Name) else each)
+def _placed(node: Node, names: Mapping[str, Node], at: Span) -> Node:
+    """A layer's own formula with its arguments in it; `at` is where the layer stands, as the arguments know already."""
+    return node.rewritten(
+        lambda each: names[each.name] if isinstance(each, Name) and each.name in names else replace(each, at=at)
+    )
 
 
 def _is_plain(node: Node) -> bool:

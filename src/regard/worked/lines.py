@@ -4,29 +4,19 @@ PyYAML's own loaders turn `0.10` into 0.1 and build whatever a tag names. Here i
 built of them but text, lists and mappings.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from functools import cached_property
+from typing import Any, NoReturn
 
 import yaml
 
 from regard.support.errors import Misuse
-from regard.worked.limits import MOST_CELLS_IN_ALL
+from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL
+from regard.worked.places import Place, Source, letters, located
 
 DEEPEST = 12
-
-
-class Place(NamedTuple):
-    """Line and column, counted from 1."""
-
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.line}:{self.column}"
-
-
-START = Place(1, 1)
 
 
 @dataclass(frozen=True)
@@ -35,10 +25,36 @@ class Text:
     at: Place
     plain: bool
     """Written without quotes."""
-    one_line: bool
+    source: Source = field(repr=False)
+    start: int
+    stop: int
+    """Where in the source it begins and ends, counted from 0."""
     within: bool = False
     """Inside of { } or [ ], where a comma ends a text without quotes."""
     kind = "text"
+
+    def place(self, offset: int) -> Place:
+        """Where the letter `offset` of the text stands, counted from 0."""
+        return self.source.place(self.start + located(self.text, self._raw, self._letters, offset))
+
+    @property
+    def _raw(self) -> str:
+        return self.source.text[self.start : self.stop]
+
+    @cached_property
+    def _letters(self) -> list[int]:
+        return letters(self._raw)
+
+
+class Within(Source):
+    """A text of a source that is read itself."""
+
+    def __init__(self, tree: Text) -> None:
+        super().__init__(tree.source.name, tree.text)
+        self.tree = tree
+
+    def place(self, index: int) -> Place:
+        return self.tree.place(index)
 
 
 @dataclass(frozen=True)
@@ -62,29 +78,40 @@ Tree = Text | List | Mapping
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read_lines(text: str, name: str, origin: Place = START) -> Tree:
-    """What a YAML text holds; Misuse names the line and column of what is wrong.
+UNFIT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+"""What YAML lets nobody write, not even in a comment: control characters, halves of letters. And a mark of the order
+of bytes within a text, which nobody sees."""
 
-    `origin` is where the text begins, where it is a piece of a file.
-    """
+
+def read_lines(text: str, name: str) -> Tree:
+    """What a YAML text holds; Misuse names the line and column of what is wrong."""
+    if len(text) > MOST_BYTES:
+        raise Misuse(f"{name}: {len(text)} characters, and a problem has at most {MOST_BYTES}")
+    return read_source(Source(name, text.removeprefix("\ufeff")))
+
+
+def read_source(source: Source) -> Tree:
+    """The same of a text that may be a piece of another."""
+    if (unfit := UNFIT.search(source.text)) is not None:
+        said = f"the character U+{ord(unfit[0]):04X}, which nobody sees, has no place in a problem; take it out"
+        raise Misuse(f"{source.name}:{source.place(unfit.start())}: {said}")
     try:
-        return _Builder(text, name, origin).built()
+        return _Builder(source).built()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"{name}:{_place(mark, origin)}" if mark else name
-        said = "a tab where YAML wants spaces" if mark and _letter(text, mark) == "\t" else _problem(error)
+        where = f"{source.name}:{source.place(mark.index)}" if mark else source.name
+        tab = mark is not None and source.text[mark.index : mark.index + 1] == "\t"
+        said = "a tab where YAML wants spaces" if tab else _problem(error)
         raise Misuse(f"{where}: not YAML: {said}") from None
-    except yaml.YAMLError as error:
-        raise Misuse(f"{name}: not YAML: {str(error).partition(chr(10))[0]}") from None
 
 
 class _Builder:
     """Events to trees. PyYAML composes by recursion, which a thousand brackets would exhaust."""
 
-    def __init__(self, text: str, name: str, origin: Place) -> None:
-        self.name, self.origin = name, origin
+    def __init__(self, source: Source) -> None:
+        self.source = source
         # Any, because the stubs know no anchors and think that events may stand nowhere.
-        self.events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
+        self.events: Iterator[Any] = yaml.parse(source.text, Loader=LOADER)
         self.anchors: dict[str, Tree | None] = {}
         self.sizes: dict[int, int] = {}
         self.values = 0
@@ -124,10 +151,10 @@ class _Builder:
         return tree
 
     def collection(self, event: Any, depth: int) -> Tree:
-        at = _place(event.start_mark, self.origin)
+        start, stop = event.start_mark.index, event.end_mark.index
+        at = self.source.place(start)
         if isinstance(event, yaml.ScalarEvent):
-            lines = event.end_mark.line - event.start_mark.line  # type: ignore[union-attr]
-            return Text(event.value, at, plain=not event.style, one_line=lines == 0, within=self.flow > 0)
+            return Text(event.value, at, not event.style, self.source, start, stop, within=self.flow > 0)
         self.flow += bool(event.flow_style)
         if isinstance(event, yaml.SequenceStartEvent):
             items = []
@@ -162,17 +189,7 @@ class _Builder:
         return tree
 
     def refuse(self, event: Any, said: str) -> NoReturn:
-        raise Misuse(f"{self.name}:{_place(event.start_mark, self.origin)}: {said}")
-
-
-def _place(mark: Any, origin: Place) -> Place:
-    return Place(mark.line + origin.line, mark.column + (origin.column if mark.line == 0 else 1))
-
-
-def _letter(text: str, mark: Any) -> str:
-    """What stands where PyYAML gave up."""
-    lines = text.split("\n")
-    return lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ""
+        raise Misuse(f"{self.source.name}:{self.source.place(event.start_mark.index)}: {said}")
 
 
 PROBLEMS = {

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from regard.worked import arithmetic
-from regard.worked.errors import FormulaError, Span
+from regard.worked.errors import NOWHERE, FormulaError, Span
 
-NOWHERE = Span(0, 0)
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
 
 Values = Mapping[str, Tensor]

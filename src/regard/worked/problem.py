@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.support.nearest import unknown
+from regard.worked.errors import Site
 from regard.worked.formula import Formula
 
 Cells = Any
@@ -31,10 +32,13 @@ class ProblemStep:
     name: str
     formula: Formula
     line: int
-    layer: str = ""
-    """The line as it was written, where this step is one of a whole layer."""
-    column: int | None = None
-    """Where the formula begins, where it stands on one line as it is."""
+    site: Site
+    """Where the formula, or the whole layer that it is one of, begins in the file."""
+
+    @property
+    def layer(self) -> str:
+        """The line as it was written, where this step is one of a whole layer."""
+        return self.site.layer
 
 
 @dataclass(frozen=True)

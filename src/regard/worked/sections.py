@@ -7,7 +7,8 @@ from unicodedata import normalize
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 from regard.worked.functions import RULES
-from regard.worked.lines import List, Mapping, Place, Text, Tree
+from regard.worked.lines import List, Mapping, Text, Tree
+from regard.worked.places import Place
 
 
 class Sections:

@@ -11,7 +11,7 @@ from regard.support.errors import Misuse
 from regard.tracing import Derivation
 from regard.worked.calls import Call
 from regard.worked.derived import derived
-from regard.worked.errors import FormulaError, formula_told
+from regard.worked.errors import FormulaError
 from regard.worked.limits import MOST_CELLS_IN_ALL
 from regard.worked.naming import Sides, sides_of
 from regard.worked.nodes import Name, Node
@@ -40,17 +40,17 @@ def solve(problem: Problem) -> Solution:
     values = {name: given.value for name, given in problem.given.items()}
     budget = Budget()
     for step in problem.steps:
-        values[step.name] = worked(step, values, problem.path, budget)
+        values[step.name] = worked(step, values, budget)
     return Solution(problem, values)
 
 
-def worked(step: ProblemStep, values: Mapping[str, Tensor], path: str, budget: "Budget") -> Tensor:
+def worked(step: ProblemStep, values: Mapping[str, Tensor], budget: "Budget") -> Tensor:
     """One step's value, each of its parts checked as it is made."""
     try:
         with torch.no_grad():
             return step.formula.compute(values, budget)
     except FormulaError as error:
-        raise Misuse(formula_told(error, path, step.name, step.line, step.column, step.layer)) from None
+        raise Misuse(step.site.told(error, step.name)) from None
 
 
 class Budget:

@@ -1,13 +1,14 @@
 """The lines under `steps` of a problem file: each is one step, or the several that a whole layer becomes."""
 
+import re
 from collections.abc import Collection
-from typing import NoReturn
+from dataclasses import replace
 
 from torch import Tensor
 
 from regard.support.errors import Misuse
-from regard.worked.errors import FormulaError, formula_told
-from regard.worked.expanding import Expander, calls_a_layer
+from regard.worked.errors import FormulaError, Site, Span
+from regard.worked.expanding import Expander, layers_in, origins
 from regard.worked.formula import Formula, parse_formula
 from regard.worked.grammar import Vocabulary
 from regard.worked.layers import LAYERS
@@ -38,40 +39,43 @@ class Lines:
 
     def add(self, name: str, tree: Text) -> None:
         """The step, or the steps, of one line."""
-        column = column_of(tree)
+        site = Site(tree)
         try:
             formula = parse_formula(tree.text, self.known, self.vocabulary, FUNCTIONS)
-            if calls_a_layer(formula.root, LAYERS):
-                self._expand(name, formula, tree.at.line)
+            if calls := layers_in(formula.root, LAYERS):
+                self._expand(name, formula, tree, calls)
             else:
-                self._take(ProblemStep(name, formula, tree.at.line, column=column))
+                self._take(ProblemStep(name, formula, tree.at.line, site))
         except FormulaError as error:
             if tree.within and tree.plain and error.said.endswith("not closed"):
                 hint = "; within { } a comma ends a text, so put quotes around this formula"
                 error = FormulaError(error.said + hint, error.at, error.source)
-            self._refuse(error, name, tree.at.line, column)
+            raise Misuse(site.told(error, name)) from None
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of what is given and of all steps that can be worked."""
         return {name: tuple(value.shape) for name, value in self._so_far().items()}
 
-    def _expand(self, name: str, formula: Formula, line: int) -> None:
-        layer = f"{name}: {' '.join(formula.source.split())}"
+    def _expand(self, name: str, formula: Formula, tree: Text, calls: Collection[Span]) -> None:
         expander = Expander(name, LAYERS, {*self.known, *self.names}, self._so_far())
         try:
             root = formula.root.rewritten(expander)
         except FormulaError as error:
             raise error.within(formula.source) from None
+        on_one_line = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", " ".join(formula.source.split()))
+        layer = f"{name}: {on_one_line}"
         for each, step in [*expander.steps, (name, root)]:
             if self.size <= MOST_PARTS:  # what is too much is refused by whoever asked, after the line
-                self._take(ProblemStep(each, self._formula(each, step, line, layer), line, layer))
+                self._take(self._written_out(each, step, Site(tree, layer, call=step.at), calls))
 
-    def _formula(self, name: str, root: Node, line: int, layer: str) -> Formula:
-        """Written out and read again, so that each part knows its place in the text."""
+    def _written_out(self, name: str, root: Node, site: Site, calls: Collection[Span]) -> ProblemStep:
+        """Written out and read again, so that each part knows its place in the text, and beside it the line's."""
         try:
-            return parse_formula(str(root), self.known, self.vocabulary)
+            formula = parse_formula(str(root), self.known, self.vocabulary)
         except FormulaError as error:
-            self._refuse(error, name, line, None, layer)
+            raise Misuse(site.told(error, name)) from None
+        site = replace(site, origins=origins(formula.root, root, calls))
+        return ProblemStep(name, formula, site.tree.at.line, site)
 
     def _take(self, step: ProblemStep) -> None:
         self.size += sum(1 for _ in step.formula.root.walk())
@@ -82,19 +86,8 @@ class Lines:
         """The values a layer may ask the shapes of. Where a step cannot be worked, working the problem says why."""
         for step in self.steps[self._worked :]:
             try:
-                self._values[step.name] = worked(step, self._values, "", self._budget)
+                self._values[step.name] = worked(step, self._values, self._budget)
             except (Misuse, KeyError):
                 break
         self._worked = len(self.steps)
         return self._values
-
-    def _refuse(self, error: FormulaError, name: str, line: int, column: int | None, layer: str = "") -> NoReturn:
-        raise Misuse(formula_told(error, self.problem.path, name, line, column, layer))
-
-
-def column_of(tree: Text) -> int | None:
-    """Where a formula's first character stands; unknown where it runs over lines or holds escapes."""
-    if not tree.one_line:
-        return None
-    leading = len(tree.text) - len(tree.text.lstrip())
-    return tree.at.column + leading + (0 if tree.plain else 1)
