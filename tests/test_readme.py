@@ -94,9 +94,3 @@ def test_every_command_of_the_readme_runs(folder: Path) -> None:
             assert server.wait(40) in (0, -signal.SIGTERM)
     for made in ("lets-go.html", "sheet.md", "mine.yaml", "report.html", "models/fast/model.bin"):
         assert (folder / made).stat().st_size > 100, made
-
-
-def test_make_run_and_make_test_are_there() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(r"^run: setup\n\t@\$\(BIN\)/regard work self-attention$", makefile, re.MULTILINE)
-    assert re.search(r"^test: setup\n\t\$\(BIN\)/python -m pytest", makefile, re.MULTILINE)
