@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regard.decoding.beam import BEHIND
 from regard.decoding.candidates import CHUNK
-from regard.decoding.loops import FEWEST_TIMES, FEWEST_TOKENS, LONGEST_PERIOD
+from regard.decoding.repeating import FEWEST_TIMES, FEWEST_TOKENS, LONGEST_PERIOD
 from regard.decoding.results import ENDINGS, NO_PROBABILITIES, Ending, Hypothesis
 from regard.decoding.rules import Rules
 from regard.decoding.settings import SearchSettings

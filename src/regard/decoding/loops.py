@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-LONGEST_PERIOD = 8
-FEWEST_TOKENS = 24
-FEWEST_TIMES = 5
+from regard.decoding.repeating import LONGEST_PERIOD, stretch
 
 
 def looping(so_far: Tensor) -> Tensor:
@@ -13,8 +11,7 @@ def looping(so_far: Tensor) -> Tensor:
     rows, done = so_far.shape
     stuck = torch.zeros(rows, dtype=torch.bool, device=so_far.device)
     for period in range(1, LONGEST_PERIOD + 1):
-        stretch = max(FEWEST_TOKENS, FEWEST_TIMES * period)
-        if done >= stretch:
-            tail = so_far[:, -stretch:]
+        if done >= (length := stretch(period)):
+            tail = so_far[:, -length:]
             stuck |= (tail[:, period:] == tail[:, :-period]).all(-1)
     return stuck

@@ -6,15 +6,19 @@ What the engine does not do (sampling with a seed, looks at each layer and head,
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from regard.decoding.settings import SearchSettings
+from regard.models.reading import MODEL
+from regard.pipeline.fast.layout import PLACES
+from regard.pipeline.fast.searching import Asked, Found, search, token_scores
 from regard.pipeline.hypotheses import of_text
 from regard.pipeline.results import Result
 from regard.pipeline.sources import LONGEST, Cut, Cutting, Part, cut, target_language
 from regard.support.errors import Failure, Misuse
-from regard.text.specials import END, SPECIALS, UNKNOWN
+from regard.text.specials import UNKNOWN
 from regard.text.tokenizer import Tokenizer
 
 EXPORTED = "exported.json"
@@ -27,25 +31,33 @@ def is_exported(folder: str | Path) -> bool:
 
 
 def load_fast(
-    folder: str | Path, *, kind: str = "default", threads: int | None = None, side_by_side: int = 1
+    folder: str | Path, *, kind: str | None = None, threads: int | None = None, side_by_side: int = 1
 ) -> "Fast":
-    """A folder that `export_folder` wrote. kind: the numbers to compute with (int8, float32, …; default: as written).
+    """A folder that `export_folder` wrote, or a model folder, which is then laid out in memory.
 
-    threads: of each search; side_by_side: how many searches run at the same time.
+    kind: the numbers of its matrices (int8, float32, float16); None: as they are written. threads: of each search;
+    side_by_side: how many searches run at the same time.
     """
     folder = Path(folder)
-    if not is_exported(folder):
-        raise Misuse(f"{folder}: holds no exported model ({EXPORTED} is missing); regard export writes one")
     try:
         import ctranslate2
     except ImportError:
         raise Failure("CTranslate2 is not installed: pip install 'regard[serve]'") from None
-    record = _record(folder / EXPORTED)
-    tokenizers = {side: Tokenizer.load(folder / f"{side}.json") for side in record["tokenizers"]}
+    files: dict[str, bytes] | None = None
+    if is_exported(folder):
+        record = _record(folder / EXPORTED)
+        tokenizers = {side: Tokenizer.load(folder / f"{side}.json") for side in record["tokenizers"]}
+    elif (folder / MODEL).is_file():
+        from regard.pipeline.fast.export import in_memory
+
+        files, record, tokenizers = in_memory(folder, kind)  # type: ignore[arg-type] # which is checked there
+    else:
+        raise Misuse(f"{folder}: holds neither a model ({MODEL}) nor an exported one ({EXPORTED}; regard export)")
     try:
         engine = ctranslate2.Translator(
-            str(folder), device="cpu", compute_type=kind, intra_threads=threads or 0, inter_threads=side_by_side
-        )
+            str(folder), device="cpu", compute_type=(kind if files is None else None) or "default",
+            intra_threads=threads or 0, inter_threads=side_by_side, files=files,
+        )  # fmt: skip
     except (RuntimeError, ValueError) as error:
         raise Misuse(f"{folder}: CTranslate2 cannot load it: {error}") from None
     return Fast(engine, tokenizers, record, folder)
@@ -66,21 +78,6 @@ def _differs(one: SearchSettings, other: SearchSettings, name: str) -> bool:
     return bool(getattr(one, name) != getattr(other, name))
 
 
-class _Rules(NamedTuple):
-    """In the engine's own terms."""
-
-    forbidden: list[list[str]]
-    begin: list[str]
-
-
-class _Asked(NamedTuple):
-    """What of a search is the same for all texts."""
-
-    settings: SearchSettings
-    rules: _Rules
-    token_scores: bool
-
-
 class Fast:
     """Translates as the exported model does."""
 
@@ -89,6 +86,7 @@ class Fast:
     def __init__(self, engine: Any, tokenizers: Mapping[str, Tokenizer], record: Mapping[str, Any], folder: Path):
         self.engine, self.tokenizers, self.folder = engine, tokenizers, folder
         self.about: Mapping[str, Any] = record["about"]
+        self.places = int(record.get("places") or PLACES)
         self._source, self._target = (list(tokenizers[side].pieces) for side in ("source", "target"))
         self._numbers = {piece: number for number, piece in enumerate(self._target)}
 
@@ -100,8 +98,9 @@ class Fast:
 
     @property
     def longest(self) -> int:
+        """The most tokens of a source that are taken at once."""
         told = self.about.get("longest")
-        return told if isinstance(told, int) else LONGEST
+        return told if isinstance(told, int) else min(LONGEST, self.places)
 
     def translate(
         self,
@@ -127,8 +126,8 @@ class Fast:
             if cutting.problem and not keep_problems:
                 where = f"text {number} of {len(cuttings)}: " if len(cuttings) > 1 else ""
                 raise Misuse(f"{where}{cutting.problem}")
-        asked = _Asked(settings, self._rules(forbidden, prefix), token_scores)
-        found = iter(self._searched([part for each in cuttings for part in each.parts], asked))
+        asked = self._asked(settings, forbidden, prefix)
+        found = iter(self._searched([part for each in cuttings for part in each.parts], asked, token_scores))
         return [of_text(cutting, [next(found) for _ in cutting.parts]) for cutting in cuttings]
 
     def _cut(self, texts: Sequence[str], to: str | None, how: Cut) -> list[Cutting]:
@@ -138,73 +137,46 @@ class Fast:
             cut(text, self.longest, how, lambda some: source.encode_batch(some, language=language)) for text in texts
         ]
 
-    def _rules(self, forbidden: Sequence[str], prefix: str) -> "_Rules":
+    def _asked(self, settings: SearchSettings, forbidden: Sequence[str], prefix: str) -> Asked:
         target = self.tokenizers["target"]
         spellings = [target.encode(spelling, end=False) for word in forbidden for spelling in (word, f" {word}")]
         begin = target.encode(prefix, end=False) if prefix else []
-        return _Rules([self._pieces(each) for each in spellings], self._pieces(begin))
+        return Asked(settings, [self._pieces(each) for each in spellings], self._pieces(begin), self.places)
 
     def _pieces(self, numbers: Sequence[int]) -> list[str]:
         return [self._target[number] for number in numbers]
 
-    def _searched(self, parts: Sequence[Part], asked: "_Asked") -> list[Result]:
+    def _searched(self, parts: Sequence[Part], asked: Asked, token_scores: bool) -> list[Result]:
         """A result for each part, searched in groups of like length."""
         order = sorted(range(len(parts)), key=lambda place: len(parts[place].tokens))
         found: dict[int, Result] = {}
         for first in range(0, len(order), AT_ONCE):
             group = order[first : first + AT_ONCE]
-            found |= zip(group, self._group([parts[place] for place in group], asked), strict=True)
+            found |= zip(group, self._group([parts[place] for place in group], asked, token_scores), strict=True)
         return [found[place] for place in range(len(parts))]
 
-    def _group(self, parts: Sequence[Part], asked: "_Asked") -> list[Result]:
-        settings, rules = asked.settings, asked.rules
+    def _group(self, parts: Sequence[Part], asked: Asked, exact: bool) -> list[Result]:
         sources = [[self._source[number] for number in part.tokens] for part in parts]
-        answers = self.engine.translate_batch(
-            sources, beam_size=settings.beam, num_hypotheses=settings.nbest, length_penalty=settings.length_penalty,
-            no_repeat_ngram_size=settings.no_repeat, disable_unk=not settings.unknown, return_scores=True,
-            max_decoding_length=max(settings.limit(len(part.tokens)) for part in parts), max_input_length=0,
-            return_end_token=True, suppress_sequences=rules.forbidden or None,
-            target_prefix=[rules.begin] * len(parts) if rules.begin else None,
-        )  # fmt: skip
-        exact: list[list[list[float]]] = []
-        if asked.token_scores:
-            pairs = [
-                (source, pieces) for source, each in zip(sources, answers, strict=True) for pieces in each.hypotheses
-            ]
-            exact = self._token_scores(pairs, [len(each.hypotheses) for each in answers])
-        return [
-            self._result(part, each.hypotheses, each.scores, exact[place] if exact else None, settings)
-            for place, (part, each) in enumerate(zip(parts, answers, strict=True))
-        ]
+        answers = search(self.engine, sources, asked)
+        if exact:
+            pairs = [(source, each) for source, found in zip(sources, answers, strict=True) for each in found]
+            scores = iter(token_scores(self.engine, pairs))
+            answers = [[replace(each, token_scores=next(scores)) for each in found] for found in answers]
+        return [self._result(part, found, asked.settings) for part, found in zip(parts, answers, strict=True)]
 
-    def _token_scores(
-        self, pairs: Sequence[tuple[list[str], list[str]]], counts: Sequence[int]
-    ) -> list[list[list[float]]]:
-        """Of each hypothesis of each part."""
-        spoken = [[piece for piece in target if piece != SPECIALS[END]] for _, target in pairs]
-        told = self.engine.score_batch([source for source, _ in pairs], spoken)
-        ended = [target[-1:] == [SPECIALS[END]] for _, target in pairs]
-        scores = iter([each.log_probs if end else each.log_probs[:-1] for each, end in zip(told, ended, strict=True)])
-        return [[list(next(scores)) for _ in range(count)] for count in counts]
-
-    def _result(
-        self, part: Part, hypotheses: Sequence[list[str]], scores: Sequence[float], exact: list[list[float]] | None,
-        settings: SearchSettings,
-    ) -> Result:  # fmt: skip
+    def _result(self, part: Part, found: Sequence[Found], settings: SearchSettings) -> Result:
+        target = self.tokenizers["target"]
         made = []
-        for place, (pieces, score) in enumerate(zip(hypotheses, scores, strict=True)):
-            ended = pieces[-1:] == [SPECIALS[END]]
-            numbers = [self._numbers[piece] for piece in (pieces[:-1] if ended else pieces)]
-            target = self.tokenizers["target"]
+        for each in found:
+            numbers = [self._numbers[piece] for piece in each.spoken]
             made.append(
                 Result(
-                    part.text, target.decode(numbers), score, score * max(len(pieces), 1) ** settings.length_penalty,
-                    tuple(target.shown(numbers)), tuple(exact[place]) if exact else (), "end" if ended else "limit",
+                    part.text, target.decode(numbers), each.score(settings), each.log_prob,
+                    tuple(target.shown(numbers)), each.token_scores, each.ending,
                     unknown=part.tokens.count(UNKNOWN) / len(part.tokens) if part.tokens else 0.0,
                 )
             )  # fmt: skip
-        first, *others = made
-        return Result(**{**vars(first), "others": tuple(others)})
+        return replace(made[0], others=tuple(made[1:]))
 
 
 def _record(path: Path) -> dict[str, Any]:

@@ -7,24 +7,19 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from regard.models.reading import read_model_json
 from regard.models.transformer_settings import TransformerSettings
+from regard.pipeline.fast import layout
+from regard.pipeline.fast.layout import KINDS, Kind, Tensors
 from regard.support.atomic import write_text
-from regard.support.errors import Failure, Misuse
+from regard.support.errors import Misuse
 from regard.text.specials import SPECIALS
 from regard.text.tokenizer import Tokenizer
+from regard.version import __version__
 
 EXPORTED = "exported.json"
-PLACES = 2048
-"""Positions written down for encodings that know no end."""
-Kind = Literal["float32", "float16", "int8"]
-KINDS: tuple[Kind, ...] = ("float32", "float16", "int8")
-Weights = Mapping[str, NDArray[Any]]
 
 
 def obstacles(task: str, network: Mapping[str, Any]) -> list[str]:
@@ -62,34 +57,74 @@ def obstacles(task: str, network: Mapping[str, Any]) -> list[str]:
 
 def export_folder(folder: str | Path, out: str | Path, kind: Kind = "float32") -> None:
     """Write the folder that the engine loads. Misuse names everything that stands in the way."""
-    if kind not in KINDS:
-        raise Misuse(f"kind of numbers: expected {', '.join(KINDS)}; got {kind!r}")
-    folder, out = Path(folder), Path(out)
-    held = read_model_json(folder)
-    if said := obstacles(held["task"], held["network"]):
-        raise Misuse(f"{folder}: CTranslate2 cannot run this model:\n  " + "\n  ".join(said))
-    try:
-        import ctranslate2
-    except ImportError:
-        raise Failure("CTranslate2 is not installed: pip install 'regard[serve]'") from None
-    settings = TransformerSettings.model_validate(held["network"])
-    tokenizers = {side: Tokenizer.load(folder / name) for side, name in held["tokenizers"].items()}
-    spec = filled(settings, _read(folder / "weights.safetensors"), tokenizers)
-    spec.validate()
-    if kind != "float32":
-        spec.optimize(quantization=kind)
+    out = Path(out)
+    files, record, tokenizers = in_memory(folder, kind)
     beside = out.with_name(out.name + ".writing")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
-    spec.save(str(beside))
+    for name, content in files.items():
+        (beside / name).write_bytes(content)
     for side, tokenizer in tokenizers.items():
         tokenizer.save(beside / f"{side}.json")
-    record = {
-        "format": "regard-exported", "format_version": 1, "kind": kind, "ctranslate2": ctranslate2.__version__,
-        "task": held["task"], "start": settings.start, "tokenizers": sorted(tokenizers), "about": held["about"],
-    }  # fmt: skip
     write_text(beside / EXPORTED, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     _put(beside, out)
+
+
+def in_memory(
+    folder: str | Path, kind: Kind | None = None
+) -> tuple[dict[str, bytes], dict[str, Any], dict[str, Tokenizer]]:
+    """The engine's files by their names, what `exported.json` says, and the tokenizers of a model folder.
+
+    kind: the numbers; None: int8 where the folder's own weights are, float32 otherwise.
+    """
+    if kind is not None and kind not in KINDS:
+        raise Misuse(f"kind of numbers: expected {', '.join(KINDS)}; got {kind!r}")
+    folder = Path(folder)
+    held = read_model_json(folder)
+    if said := obstacles(held["task"], held["network"]):
+        raise Misuse(f"{folder}: CTranslate2 cannot run this model:\n  " + "\n  ".join(said))
+    settings = TransformerSettings.model_validate(held["network"])
+    tokenizers = _tokenizers(folder, held["tokenizers"])
+    weights = _read(folder / "weights.safetensors")
+    kind = kind or ("int8" if any(each.dtype.name == "int8" for each in weights.values()) else "float32")
+    pieces = {side: tokenizer.pieces for side, tokenizer in tokenizers.items()}
+    start = settings.start if isinstance(settings.start, str) else pieces["target"][settings.start]
+    config = {
+        "unk_token": SPECIALS[1], "bos_token": SPECIALS[2], "eos_token": SPECIALS[3], "decoder_start_token": start,
+        "add_source_bos": False, "add_source_eos": False, "layer_norm_epsilon": settings.norm_epsilon,
+        "multi_query_attention": False,
+    }  # fmt: skip
+    files = {"config.json": _json(config)} | _vocabularies(pieces)
+    try:
+        files["model.bin"] = b"".join(layout.written(layout.of(settings, weights, kind)))
+    except KeyError as error:
+        raise Misuse(
+            f"{folder / 'weights.safetensors'}: tensor {error} is missing, which model.json asks for"
+        ) from None
+    record = {
+        "format": "regard-exported", "format_version": 1, "kind": kind, "regard": __version__, "task": held["task"],
+        "start": settings.start, "places": settings.longest if settings.positions == "learned" else layout.PLACES,
+        "tokenizers": sorted(tokenizers), "about": held.get("about", {}),
+    }  # fmt: skip
+    return files, record, tokenizers
+
+
+def _tokenizers(folder: Path, names: Mapping[str, str]) -> dict[str, Tokenizer]:
+    """Of each side; one file is read once."""
+    if missing := [side for side in ("source", "target") if side not in names]:
+        raise Misuse(f"{folder}: no tokenizer of the {missing[0]} is in this model folder")
+    loaded = {name: Tokenizer.load(folder / name) for name in set(names.values())}
+    return {side: loaded[name] for side, name in names.items()}
+
+
+def _vocabularies(pieces: Mapping[str, tuple[str, ...]]) -> dict[str, bytes]:
+    if pieces["source"] == pieces["target"]:
+        return {"shared_vocabulary.json": _json(pieces["source"])}
+    return {f"{side}_vocabulary.json": _json(pieces[side]) for side in ("source", "target")}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 def _put(beside: Path, out: Path) -> None:
@@ -102,120 +137,13 @@ def _put(beside: Path, out: Path) -> None:
     beside.rename(out)
 
 
-def _read(path: Path) -> Weights:
+def _read(path: Path) -> Tensors:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     try:
-        return {name: each.astype(np.float32) for name, each in load_file(path).items()}
+        return load_file(path)
+    except FileNotFoundError:
+        raise Misuse(f"{path}: no such file, and without its weights a model says nothing") from None
     except (OSError, SafetensorError) as error:
         raise Misuse(f"{path}: cannot be read: {error}") from None
-
-
-def filled(settings: TransformerSettings, weights: Weights, tokenizers: Mapping[str, Tokenizer]) -> Any:
-    """The engine's own description of the network, with its numbers."""
-    from ctranslate2.specs import TransformerSpec, common_spec, transformer_spec
-
-    activation = {
-        "relu": common_spec.Activation.RELU, "gelu": common_spec.Activation.GELU, "silu": common_spec.Activation.SWISH,
-    }[settings.activation]  # fmt: skip
-    rotary: dict[str, Any] = {}
-    if settings.positions.startswith("rotary"):
-        rotary = {"rotary_dim": settings.one_head, "rotary_interleave": settings.positions == "rotary_interleaved"}
-    same = {
-        "pre_norm": settings.norm_place == "pre", "activation": activation, "ffn_glu": settings.gated,
-        "rms_norm": settings.norm == "rms", **rotary,
-    }  # fmt: skip
-    encoder = transformer_spec.TransformerEncoderSpec(settings.encoder_layers, settings.heads, **same)
-    decoder = transformer_spec.TransformerDecoderSpec(settings.decoder_layers, settings.heads, **same)
-    spec = TransformerSpec(encoder, decoder)
-    _words(spec, settings, weights)
-    for part, name in ((encoder, "encoder.stack"), (decoder, "decoder")):
-        _positions(part, name, settings, weights)
-        for number, layer in enumerate(part.layer):
-            _layer(layer, f"{name}.layers.{number}", weights)
-        if f"{name}.norm.weight" in weights:
-            _norm(part.layer_norm, f"{name}.norm", weights)
-    source, target = (list(tokenizers[side].pieces) for side in ("source", "target"))
-    spec.register_source_vocabulary(source)
-    spec.register_target_vocabulary(target)
-    start = settings.start if isinstance(settings.start, str) else target[settings.start]
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = SPECIALS[2], SPECIALS[3], SPECIALS[1]
-    spec.config.decoder_start_token = start
-    spec.config.add_source_bos = spec.config.add_source_eos = False
-    spec.config.layer_norm_epsilon = settings.norm_epsilon
-    return spec
-
-
-def _words(spec: Any, settings: TransformerSettings, weights: Weights) -> None:
-    """Embeddings and the output. A tensor that stands in several places is in the file under its first name."""
-    source = weights["encoder.input.vectors.weight"]
-    target = weights.get("words.vectors.weight", source)
-    spec.encoder.embeddings[0].weight, spec.decoder.embeddings.weight = source, target
-    spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = settings.scale_embedding
-    spec.decoder.projection.weight = weights.get("output.vectors.weight", target)
-    if settings.output_bias:
-        spec.decoder.projection.bias = weights["output.bias"]
-
-
-def _positions(part: Any, name: str, settings: TransformerSettings, weights: Weights) -> None:
-    if settings.positions.startswith("rotary"):
-        if hasattr(part, "position_encodings"):
-            part.position_encodings.encodings = np.zeros((PLACES, settings.width), np.float32)
-        return
-    if settings.positions == "learned":
-        table = weights[f"{name}.positions.vectors"]
-    elif settings.positions == "none":
-        table = np.zeros((PLACES, settings.width), np.float32)
-    else:
-        table = sinusoids(PLACES, settings.width, split=settings.positions == "sinusoidal_split")
-    part.position_encodings.encodings = table
-
-
-def sinusoids(places: int, width: int, *, split: bool) -> NDArray[np.float32]:
-    """The table of `attention.positions`, without torch."""
-    angles = np.arange(places)[:, None] * 10000.0 ** (-np.arange(0, width, 2) / width)
-    sine, cosine = np.sin(angles), np.cos(angles[:, : width // 2])
-    if split:
-        return np.concatenate([sine, cosine], 1).astype(np.float32)
-    table = np.empty((places, width), np.float32)
-    table[:, 0::2], table[:, 1::2] = sine, cosine
-    return table
-
-
-def _layer(layer: Any, name: str, weights: Weights) -> None:
-    own = layer.self_attention
-    _norm(own.layer_norm, f"{name}.attention_norm", weights)
-    own.linear[0].weight = np.concatenate([weights[f"{name}.attention.{each}.weight"] for each in QKV])
-    if f"{name}.attention.query.bias" in weights:
-        own.linear[0].bias = np.concatenate([weights[f"{name}.attention.{each}.bias"] for each in QKV])
-    _linear(own.linear[1], f"{name}.attention.out", weights)
-    if f"{name}.cross.query.weight" in weights:
-        cross = layer.attention
-        _norm(cross.layer_norm, f"{name}.cross_norm", weights)
-        _linear(cross.linear[0], f"{name}.cross.query", weights)
-        cross.linear[1].weight = np.concatenate([weights[f"{name}.cross.{each}.weight"] for each in QKV[1:]])
-        if f"{name}.cross.key.bias" in weights:
-            cross.linear[1].bias = np.concatenate([weights[f"{name}.cross.{each}.bias"] for each in QKV[1:]])
-        _linear(cross.linear[2], f"{name}.cross.out", weights)
-    _norm(layer.ffn.layer_norm, f"{name}.feed_forward_norm", weights)
-    gated = f"{name}.feed_forward.gate.weight" in weights
-    _linear(layer.ffn.linear_0, f"{name}.feed_forward.{'gate' if gated else 'inner'}", weights)
-    if gated:
-        _linear(layer.ffn.linear_0_noact, f"{name}.feed_forward.inner", weights)
-    _linear(layer.ffn.linear_1, f"{name}.feed_forward.outer", weights)
-
-
-QKV = ("query", "key", "value")
-
-
-def _linear(spec: Any, name: str, weights: Weights) -> None:
-    spec.weight = weights[f"{name}.weight"]
-    if f"{name}.bias" in weights:
-        spec.bias = weights[f"{name}.bias"]
-
-
-def _norm(spec: Any, name: str, weights: Weights) -> None:
-    spec.gamma = weights[f"{name}.weight"]
-    if f"{name}.bias" in weights:
-        spec.beta = weights[f"{name}.bias"]
