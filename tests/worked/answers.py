@@ -77,7 +77,8 @@ def _in_rows(texts: list[str], shape: tuple[int, ...]) -> Any:
 
 def as_claimed(cells: Any) -> Claimed:
     """Cells as written, with the numbers that they are."""
-    flat = torch.tensor([float(text) for text in flattened(cells)], dtype=torch.float64)
+    texts = [math.nan if text == "_" else float(text) for text in flattened(cells)]
+    flat = torch.tensor(texts, dtype=torch.float64)
     return Claimed(cells, flat.reshape(shape_of(cells)), 1)
 
 
@@ -93,10 +94,12 @@ def shape_of(cells: Any) -> tuple[int, ...]:
     return (len(cells), *shape_of(cells[0])) if isinstance(cells, list) else ()
 
 
-def honest(problem: Problem, chance: random.Random, left_out: float = 0.1, significant: bool = False) -> Problem | None:
+def honest(
+    problem: Problem, chance: random.Random, left_out: float = 0.1, significant: bool = False, blank: float = 0.0
+) -> Problem | None:
     """An answer in which every result is rounded to 1, 2 or 3 decimals (or significant digits), and each step takes
     each earlier result as it was rounded or as it was before that. None where such rounding leaves nothing to count
-    with (a division by 0)."""
+    with (a division by 0). Of the steps some are left out, and of the others some cells left blank."""
     full = {name: given.value for name, given in problem.given.items()}
     rounded, claimed = dict(full), {}
     for step in problem.steps:
@@ -109,11 +112,12 @@ def honest(problem: Problem, chance: random.Random, left_out: float = 0.1, signi
             return None
         places = chance.choice((1, 2, 3))
         cells = written_in_digits(value, places) if significant else written_out(value, places, chance.random() < 0.5)
-        claim = as_claimed(cells)
-        full[step.name], rounded[step.name] = value, claim.value
+        texts = ["_" if chance.random() < blank else text for text in flattened(cells)]
+        claim = as_claimed(_in_rows(texts, tuple(value.shape)))
+        full[step.name], rounded[step.name] = value, claim.value.where(~claim.value.isnan(), value)
         if chance.random() < left_out:
             rounded[step.name] = value
-        else:
+        elif {*texts} != {"_"}:
             claimed[step.name] = claim
     return replace(problem, claimed=claimed)
 

@@ -57,11 +57,16 @@ def test_honest_answers_in_significant_digits_are_never_marked_wrong(group: int)
     never_wrong(random.Random(1_000 + group), HONEST // GROUPS, significant=True)
 
 
-def never_wrong(chance: random.Random, count: int, significant: bool) -> None:
+@pytest.mark.parametrize("group", range(3))
+def test_honest_answers_with_cells_left_blank_are_never_marked_wrong(group: int) -> None:
+    never_wrong(random.Random(2_000 + group), HONEST // GROUPS, significant=False, blank=0.4)
+
+
+def never_wrong(chance: random.Random, count: int, significant: bool, blank: float = 0.0) -> None:
     marked = 0
     while marked < count:
         for problem in problems(chance, count - marked):
-            if (answer := honest(problem, chance, significant=significant)) is None:
+            if (answer := honest(problem, chance, significant=significant, blank=blank)) is None:
                 continue
             marked += 1
             marks = mark(answer)

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from regard.support.errors import Misuse
+from regard.worked import problem_from, solve
 from regard.worked.marking import mark
 from regard.worked.marks import CUT
-from tests.worked.answers import SMALL, answered, asked
+from tests.worked.answers import SMALL, answered, answered_truly, asked, with_cell
 
 CHAIN = {"y": "W @ x", "z": "y * y"}
 GIVEN = {"W": "[[1, 2], [3, 4]]", "x": "[0.5, 0.25]"}  # y = [1, 2.5], z = [1, 6.25]
@@ -197,8 +198,73 @@ def test_another_shape_is_wrong_and_what_follows_is_worked_from_the_right_one() 
     marks = mark(asked(CHAIN, GIVEN, {"y": "[[1, 2.5], [1, 2.5]]", "z": "[1, 6.25]"}))
     assert marks["y"].verdict == "wrong"
     assert marks["y"].misfit == "2×2 where there should be 2 numbers"
-    assert marks["y"].wrong[0].place == (1, 1)
     assert marks["z"].verdict == "right"
+
+
+# y is [1, 2.5], and t the matrix [[1, 2], [3, 4]]: each cell claimed, true, what follows, of those that are wrong.
+SHAPES = [
+    ("y", "[1, 2.5, 7]", [([1, 3], 7, None, None)]),
+    ("y", "[1]", [([1, 2], None, 2.5, 2.5)]),
+    ("y", "[4, 2.5, _]", [([1, 1], 4, 1, 1), ([1, 3], None, None, None)]),
+    ("y", "[[1], [2.5], [9]]", [([1, 3], 9, None, None)]),
+    ("y", "[[1, 2.5], [1, 3]]", [([2, 1], 1, None, None), ([2, 2], 3, None, None)]),
+    ("t", "[[1, 2]]", [([2, 1], None, 3, 3), ([2, 2], None, 4, 4)]),
+    ("t", "[[1, 5, 6], [3, _, 7]]", [([1, 2], 5, 2, 2), ([1, 3], 6, None, None), ([2, 3], 7, None, None)]),
+    ("t", "[[[1, 2], [3, 4]], [[1, 2], [3, 4]]]", [([2, row, k], [1, 2, 3, 4][2 * row + k - 3], None, None)
+                                                  for row in (1, 2) for k in (1, 2)]),
+    ("u", "[1, 3, 2]", [([3, 1], 2, None, None)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "claim", "wrong"), SHAPES)
+def test_an_answer_of_another_shape_lists_no_cell_that_is_right(name: str, claim: str, wrong: list[tuple]) -> None:  # type: ignore[type-arg]
+    steps = CHAIN | {"t": "W * 1", "u": "W[:, 0:1]"}
+    found = mark(asked(steps, GIVEN, {name: claim})).as_json()
+    step = next(step for step in found["steps"] if step["name"] == name)
+    assert step["verdict"] == "wrong"
+    keys = ("cell", "claimed", "true", "follows")
+    assert step["wrong_cells"] == [dict(zip(keys, each, strict=True)) for each in wrong]
+    assert " where there should be " in step["shape"]
+    assert found["first_wrong"] == {"step": name, "cell": wrong[0][0]}
+
+
+def test_cells_left_blank_are_unclaimed_and_the_others_marked() -> None:
+    claims = {"y": "[_, 3.5]", "z": "[1, _]"}
+    marks = mark(asked(CHAIN, GIVEN, claims))
+    assert [verdicts(asked(CHAIN, GIVEN, claims), name) for name in "yz"] == [
+        ["unclaimed", "wrong"],
+        ["right", "unclaimed"],
+    ]
+    assert [step.verdict for step in marks.steps] == ["wrong", "right"]
+    y, z = marks.as_json()["steps"]
+    assert (y["wrong_cells"][0]["cell"], y["unclaimed_cells"], z["unclaimed_cells"]) == ([1, 2], [[1, 1]], [[1, 2]])
+    assert marks.counts == {"right": 1, "follows": 0, "wrong": 1, "unclaimed": 0}
+
+
+def test_a_cell_left_blank_stands_as_it_was_worked_out_from_the_claimants_numbers() -> None:
+    steps = CHAIN | {"total": "sum(z)"}
+    for blank in ("[1, _]", "_"):
+        claims = {"y": "[1, 3.5]", "total": "13.25"} | ({"z": blank} if blank != "_" else {})
+        assert mark(asked(steps, GIVEN, claims))["total"].verdict == "follows"
+    # From y = 0.142857… written 0.14, what was not written down may be 2·0.14 or 0.2857…, and nothing beyond.
+    given, steps = {"x": "[1, 1]"}, {"y": "x / 7", "z": "y * 2", "s": "sum(z) * 100"}
+    for total, verdict in (("56", "right"), ("56.0", "right"), ("57.1", "right"), ("55.9", "wrong"), ("57.2", "wrong")):
+        claims = {"y": "[0.14, 0.14]", "z": "[0.28, _]", "s": total}
+        assert mark(asked(steps, given, claims))["s"].verdict == verdict, total
+
+
+def test_a_slip_is_named_beside_cells_left_blank() -> None:
+    problem = problem_from(SMALL)
+    values = solve(problem).values
+    answer = answered_truly(problem, 4, E=values["Q"] @ values["K"].T)
+    marks = mark(with_cell(answer, "E", 1, "_"))
+    assert (marks["E"].slip or "").startswith("no scaling")
+    assert [step.verdict for step in marks.steps][4:] == ["follows", "follows", "follows"]
+
+
+def test_weights_with_a_blank_among_them_have_no_sum() -> None:
+    marks = mark(asked({"a": "softmax(e)"}, {"e": "[1, 2, 3]"}, {"a": "[0.372, 0.245, _]"}))
+    assert (marks["a"].verdict, marks["a"].slip) == ("wrong", None)
 
 
 @pytest.mark.parametrize("claim", ["[1, 2.5]", "[[1, 2.5]]", "[[1], [2.5]]"])

@@ -83,7 +83,25 @@ def test_a_number_is_told_with_the_digits_that_show_its_error() -> None:
 def test_another_shape_is_told_with_both() -> None:
     report = told(mark(read_problem("luong")))
     assert "The shape is another: 4 numbers where there should be one number." in report
-    assert "0.5 = 0.1·0.3 + 0.2·0.4 + 0.3·0.5 + 0.4·0.6" in report
+    assert "0.5 = 0.1·0.3 + 0.2·0.4 + 0.3·0.5 + 0.4·0.6\n           Too many: [1,2], [1,3], [1,4]\n" in report
+    steps, given = {"y": "W @ W"}, {"W": "[[1, 2], [3, 4]]"}
+    report = told(mark(asked(steps, given, {"y": "[[7], [15]]"})))
+    assert report.endswith("2×2.\n           Missing: [1,2], [2,2]\n             10 = 1·2 + 2·4")
+    assert "you wrote" not in report
+    report = told(mark(asked(steps, given, {"y": "[[7], [16]]"})))
+    assert "[2,1] you wrote 16; it is 15\n             15 = 3·1 + 4·3\n           Missing: [1,2], [2,2]" in report
+
+
+def test_cells_left_blank_are_told() -> None:
+    steps, given = {"y": "W @ W", "z": "y * 2"}, {"W": "[[1, 2], [3, 4]]"}
+    report = told(mark(asked(steps, given, {"y": "[[7, _], [_, _]]", "z": "[[14, 20], [30, 44]]"})))
+    assert "Everything that is filled in is right." in report
+    assert "right    y = W W\n           Left blank: [1,2], [2,1], [2,2]\n  right    z" in report
+
+
+def test_what_a_right_number_was_cut_from_is_the_true_value() -> None:
+    report = told(mark(asked({"y": "x * 3", "z": "y * 1.109"}, {"x": "1"}, {"y": "4", "z": "3.32"})))
+    assert "Cut, not rounded: [1,1] 3.32 for 3.327" in report
 
 
 def test_many_wrong_cells_are_told_briefly() -> None:

@@ -159,9 +159,33 @@ def test_a_step_left_blank_is_not_claimed(blank: str) -> None:
     assert [*problem.claimed] == ["Z"]
 
 
-def test_a_step_half_blank_is_told() -> None:
-    with pytest.raises(Misuse, match=r"^p:3:18: claimed Y: a cell is empty"):
-        problem_from("given: {X: [1, 2]}\nsteps: {Y: X}\nclaimed: {Y: [1, _]}", "p")
+BLANK = ['"[[1, _], [_, _]]"', "[[1, '?'], _]", "[[1, null], [~, _]]", "\n  - [1, …]\n  - \n", "[[1, '']\n   , '_']"]
+
+
+@pytest.mark.parametrize("claim", BLANK)
+def test_cells_left_blank_are_no_numbers(claim: str) -> None:
+    claimed = problem_from(f"given: {{X: [[1, 2], [3, 4]]}}\nsteps: {{Y: X}}\nclaimed:\n  Y: {claim}\n").claimed["Y"]
+    assert claimed.value.isnan().tolist() == [[False, True], [True, True]]
+    assert claimed.cells[0][0] == "1"
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("[_, [1, 2], [3]]", r"p:3:26: claimed Y: this row has 1 cells, the first has 2"),
+        ("[_, [1, x]]", r"p:3:22: claimed Y: expected a number, came 'x'"),
+        ("[[1, 2], [_, _, _]]", r"p:3:23: claimed Y: this row has 3 cells, the first has 2"),
+        ("[1, [_]]", r"p:3:18: claimed Y: a row stands where the first row has a number"),
+    ],
+)
+def test_what_is_wrong_beside_blank_cells_is_told(claim: str, said: str) -> None:
+    with pytest.raises(Misuse, match=f"^{said}"):
+        problem_from(f"given: {{X: [[1, 2], [3, 4]]}}\nsteps: {{Y: X}}\nclaimed: {{Y: {claim}}}", "p")
+
+
+def test_nothing_that_is_given_may_be_blank() -> None:
+    with pytest.raises(Misuse, match=r"^p:1:16: given X: a number is missing here"):
+        problem_from("given: {X: [1, _]}\nsteps: {Y: X}", "p")
 
 
 def test_a_mistake_in_a_problem_is_told_with_its_own_file_when_an_answer_asks_for_it(tmp_path: Path) -> None:

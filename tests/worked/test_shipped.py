@@ -52,8 +52,9 @@ CELLS: list[tuple[str, str, tuple[int, int], str, str]] = [
     ("correlation", "r", (1, 1), RIGHT, CUT),
     ("word-codes", "codes", (4, 3), WRONG, DIGIT),
     *(("two-heads", "B_1", (i, k), WRONG, NOTHING) for i in (2, 3, 4) for k in (1, 2)),
-    ("column-wise", "alpha_11", (1, 1), WRONG, NOTHING),
-    ("column-wise", "b_1", (1, 1), WRONG, NOTHING),
+    # Of another shape: cells too many, or missing.
+    *(("column-wise", "alpha_11", (1, k), WRONG, NOTHING) for k in (1, 2)),
+    *(("column-wise", "b_1", (i, k), WRONG, NOTHING) for i in (1, 2, 3) for k in range(1, 7)),
     ("cross-entropy", "L", (1, 3), RIGHT, CUT),
     ("cross-entropy", "average", (1, 1), WRONG, NOTHING),
     ("money-bank", "q_money", (1, 2), WRONG, NOTHING),
@@ -65,9 +66,7 @@ CELLS: list[tuple[str, str, tuple[int, int], str, str]] = [
     *(("weight-rows", "total", (1, k), WRONG, "a row of weights that does not sum to one") for k in (2, 3, 8)),
     ("alignments", "i_plus_j", (1, 1), WRONG, NOTHING),
     ("alignments", "terms_of_c2", (1, 1), WRONG, DIGIT),
-    ("luong", "e_1", (1, 1), WRONG, NOTHING),
-    *(("luong", "a", (1, k), WRONG, NOTHING) for k in (1, 2, 3, 4)),
-    ("luong", "c", (1, 1), WRONG, NOTHING),
+    *(("luong", name, (1, k), WRONG, NOTHING) for name in ("e_1", "a", "c") for k in (1, 2, 3, 4)),
 ]
 
 # The same for "Let's go" where the printed weights are taken as they stand, without the digits behind them.

@@ -133,15 +133,18 @@ def test_an_answer_file_that_is_filled_in_with_the_key_is_all_right(tmp_path: Pa
     assert counts == {"right": 5, "follows": 0, "wrong": 0, "unclaimed": 0}
 
 
-def test_an_answer_file_that_is_not_filled_in_claims_nothing(tmp_path: Path) -> None:
+def test_an_answer_file_claims_what_is_filled_in_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "half.yaml").write_text(TEXT, encoding="utf-8")
     answer = tmp_path / "answer.yaml"
     text = worksheet(solve(read_problem(tmp_path / "half.yaml")), "yaml")
     answer.write_text(text, encoding="utf-8")
     assert mark(read_problem(answer)).counts == {"right": 0, "follows": 0, "wrong": 0, "unclaimed": 5}
     answer.write_text(text.replace("_, _", "_, 1", 1), encoding="utf-8")
-    with pytest.raises(Misuse, match=r"answer.yaml:9:8: claimed Q: a cell is empty"):
-        read_problem(answer)
+    marks = mark(read_problem(answer))
+    assert marks.counts["unclaimed"] == 4
+    cells = [cell.verdict for step in marks.steps for cell in step.cells]
+    assert [*map(cells.count, ("right", "wrong", "follows"))].count(1) == 1
+    assert len(cells) == cells.count("unclaimed") + 1
 
 
 def test_an_answer_to_a_shipped_problem_names_it() -> None:

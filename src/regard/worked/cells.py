@@ -1,5 +1,6 @@
 """Numbers of a problem file: read as text, so that the digits are kept, and as float64 beside it."""
 
+import math
 import re
 from typing import Any
 
@@ -9,12 +10,10 @@ from torch import Tensor
 from regard.support.errors import Misuse
 from regard.worked.limits import MOST_AXES, MOST_CELLS
 from regard.worked.lines import List, Text, Tree, Within, read_source
+from regard.worked.tolerance import BLANK
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 INFINITE = re.compile(r"([-+]?)(∞|\.?inf|\.?Inf|\.?INF)")
-
-
-BLANK = ("", "?", "_", "~", "null", "…", "...")
 
 
 def is_blank(tree: Tree) -> bool:
@@ -24,21 +23,24 @@ def is_blank(tree: Tree) -> bool:
     return isinstance(tree, Text) and not tree.text.replace("null", "").strip("[]() ,_?~….\n")
 
 
-def read_cells(tree: Tree, what: str, name: str) -> tuple[Any, Tensor]:
+def read_cells(tree: Tree, what: str, name: str, blanks: bool = False) -> tuple[Any, Tensor]:
     """The cells as written (text, or lists of text) and their values; `what` is for the message: `given X`.
 
-    A text that begins with a bracket is read as the list it writes out.
+    A text that begins with a bracket is read as the list it writes out. Where `blanks` are allowed, a cell that is not
+    filled in is no number, and a row of such cells may be left blank as one.
     """
     if isinstance(tree, Text) and tree.text.lstrip().startswith("["):
         tree = read_source(Within(tree))
     shape = _shape(tree, what, name)
+    tree = _spread(tree, shape) if blanks else tree
+    _check(tree, shape, what, name)
     numbers: list[float] = []
-    written = _read(tree, what, name, numbers)
+    written = _read(tree, what, name, numbers, blanks)
     return written, torch.tensor(numbers, dtype=torch.float64).reshape(shape)
 
 
 def _shape(tree: Tree, what: str, name: str) -> tuple[int, ...]:
-    """Of the first row of the first row …; whether the others agree is seen when they are read."""
+    """Of the first row of the first row … that is not blank; whether the others agree is seen in `_check`."""
     shape: list[int] = []
     here = tree
     while isinstance(here, List):
@@ -47,38 +49,47 @@ def _shape(tree: Tree, what: str, name: str) -> tuple[int, ...]:
         shape.append(len(here.items))
         if len(shape) > MOST_AXES:
             raise Misuse(f"{name}:{here.at}: {what} has more than {MOST_AXES} axes")
-        here = here.items[0]
-    _check(tree, tuple(shape), what, name, 0)
+        here = next((each for each in here.items if not _is_blank_text(each)), here.items[0])
+    if math.prod(shape) > MOST_CELLS:
+        raise Misuse(f"{name}:{tree.at}: {what} has more than {MOST_CELLS} cells, the most a worked matrix may have")
     return tuple(shape)
 
 
-def _check(tree: Tree, shape: tuple[int, ...], what: str, name: str, seen: int) -> int:
-    """Every row as long as the first, every cell a text, no more of them than allowed."""
+def _is_blank_text(tree: Tree) -> bool:
+    return isinstance(tree, Text) and tree.text.strip() in BLANK
+
+
+def _spread(tree: Tree, shape: tuple[int, ...]) -> Tree:
+    """With a row of blank cells for each row that is left blank as one."""
+    if not shape:
+        return tree
+    if _is_blank_text(tree):
+        return List((_spread(tree, shape[1:]),) * shape[0], tree.at)
+    return List(tuple(_spread(each, shape[1:]) for each in tree.items), tree.at) if isinstance(tree, List) else tree
+
+
+def _check(tree: Tree, shape: tuple[int, ...], what: str, name: str) -> None:
+    """Every row as long as the first, every cell a text."""
     if not isinstance(tree, Text | List):
         raise Misuse(f"{name}:{tree.at}: {what}: expected a number or rows of numbers, came {tree.kind}")
     if not shape:
         if isinstance(tree, List):
             raise Misuse(f"{name}:{tree.at}: {what}: a row stands where the first row has a number")
-        return seen + 1
+        return
     if not isinstance(tree, List):
         raise Misuse(f"{name}:{tree.at}: {what}: a number stands where the first row has a row of {shape[0]}")
     if len(tree.items) != shape[0]:
         raise Misuse(f"{name}:{tree.at}: {what}: this row has {len(tree.items)} cells, the first has {shape[0]}")
     for each in tree.items:
-        seen = _check(each, shape[1:], what, name, seen)
-        if seen > MOST_CELLS:
-            raise Misuse(
-                f"{name}:{tree.at}: {what} has more than {MOST_CELLS} cells, the most a worked matrix may have"
-            )
-    return seen
+        _check(each, shape[1:], what, name)
 
 
-def _read(tree: Tree, what: str, name: str, numbers: list[float]) -> Any:
+def _read(tree: Tree, what: str, name: str, numbers: list[float], blanks: bool) -> Any:
     if isinstance(tree, List):
-        return [_read(each, what, name, numbers) for each in tree.items]
+        return [_read(each, what, name, numbers, blanks) for each in tree.items]
     assert isinstance(tree, Text)
     try:
-        numbers.append(number(tree.text))
+        numbers.append(math.nan if blanks and _is_blank_text(tree) else number(tree.text))
     except ValueError as error:
         raise Misuse(f"{name}:{tree.at}: {what}: {error}") from None
     return tree.text.strip()
@@ -95,5 +106,5 @@ def number(text: str) -> float:
     if (endless := INFINITE.fullmatch(plain)) is not None:
         return float("-inf") if endless[1] == "-" else float("inf")
     if plain in BLANK:
-        raise ValueError("a cell is empty; a step that is not answered is left out, or all of its cells are blank")
+        raise ValueError("a number is missing here")
     raise ValueError(f"expected a number, came {text.strip()[:40]!r}")

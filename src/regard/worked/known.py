@@ -67,7 +67,6 @@ class Known:
 
         return recipe.compute({name: find(name) for name in recipe.names})
 
-    def stands(self, name: str, verdict: Verdict) -> Tensor:
-        """Which cells of a claimed step have this verdict."""
-        found = [each == verdict for each in self.standing[name]]
-        return torch.tensor(found).reshape(self.own[name].shape)
+    def stands(self, name: str, *verdicts: Verdict) -> Tensor:
+        """Which cells of a claimed step have one of these verdicts."""
+        return torch.tensor([each in verdicts for each in self.standing[name]]).reshape(self.true[name].shape)

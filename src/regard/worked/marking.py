@@ -7,10 +7,12 @@ numbers give, and wrong where it is neither. It is judged by the cells it is mad
     follows    the same with the wrong cells before it as they were claimed
     wrong      neither, nor cut off instead of rounded
 
-`reach` says which values those are, `tolerance` what half a unit is.
+A cell left blank is unclaimed, and stands as it was worked out. `reach` says which values a cell can have,
+`tolerance` what half a unit is.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +33,8 @@ from regard.worked.tolerance import Written, written
 
 ALIKE = 1e-12
 """Two values that differ by less, as a share of them, are the same number worked in another order."""
+(NOTHING,) = written([""])
+"""What is written where a cell is missing."""
 
 
 def mark(problem: Problem) -> Marks:
@@ -78,7 +82,8 @@ class _Marker:
         if slip:
             cells = [_excused_no_more(cell) if place in slip.others else cell for place, cell in enumerate(cells)]
         told = StepMark(name, spelled(recipe.root), _worst(cells), tuple(cells), slip and slip.text)
-        told = replace(told, missed=self._missed(step, told))
+        places = {cell.place: place for place, cell in enumerate(cells)}
+        told = replace(told, missed=self._missed(step, told, places))
         self._remember(name, claimed.value.reshape(true.shape), cells)
         return told
 
@@ -91,15 +96,18 @@ class _Marker:
             self.known.slipped[name] = slip.recipe, gives
         return slip
 
-    def _missed(self, step: ProblemStep, told: StepMark) -> str:
-        """The equation of the first wrong cell."""
-        if not told.wrong:
+    def _missed(self, step: ProblemStep, told: StepMark, should: Mapping[tuple[int, ...], int]) -> str:
+        """The equation of the first wrong cell, or of the first that is missing; not of one too many."""
+        cells = sorted((each for each in told.wrong if each.place in should), key=lambda each: each.claimed.blank)
+        if not cells:
             return ""
-        cell, values = told.wrong[0], {name: self.known.own[name] for name in step.formula.names}
-        return missed(step.formula, values, step.name, told.cells.index(cell), min(digits_for(cell, cell.follows), 6))
+        cell = cells[0]
+        values = {name: self.known.own[name] for name in step.formula.names}
+        return missed(step.formula, values, step.name, should[cell.place], min(digits_for(cell, cell.follows), 6))
 
     def _cell(self, recipe: Recipe, place: int, number: Written, true: Tensor, own: Tensor) -> CellMark:
-        verdict, remark = self._judged(recipe, place, number)
+        unclaimed: tuple[Verdict, str] = ("unclaimed", "")
+        verdict, remark = unclaimed if number.blank else self._judged(recipe, place, number)
         at = position(place, tuple(true.shape))
         return CellMark(at, number, float(true.flatten()[place]), float(own.flatten()[place]), verdict, remark)
 
@@ -140,19 +148,31 @@ class _Marker:
     def _misfit(
         self, step: ProblemStep, claimed: Claimed, numbers: tuple[Written, ...], true: Tensor, own: Tensor
     ) -> StepMark:
-        """Another shape than it can have: wrong as it stands, and what follows is worked from what it should be."""
-        cell = CellMark((1, 1), numbers[0], float(true.flatten()[0]), float(own.flatten()[0]), "wrong")
+        """Another shape than it can have: wrong as it stands, and what follows is worked from what it should be.
+
+        Cells that stand where there should be one are judged by it; those too many are wrong, and so are those missing.
+        """
+        shape, should_be = _beside(tuple(claimed.value.shape), tuple(true.shape))
+        stands = dict(zip(positions(shape), numbers, strict=True))
+        should = {at: place for place, at in enumerate(positions(should_be))}
+        cells = []
+        for at in sorted({*stands, *should}):
+            if at in stands and at in should:
+                cells.append(replace(self._cell(step.formula, should[at], stands[at], true, own), place=at))
+            else:
+                is_, follows = (float(each.flatten()[should[at]]) if at in should else math.nan for each in (true, own))
+                cells.append(CellMark(at, stands.get(at, NOTHING), is_, follows, "wrong"))
         shapes = f"{shape_spelled(claimed.value.shape)} where there should be {shape_spelled(true.shape)}"
-        told = StepMark(step.name, spelled(step.formula.root), "wrong", (cell,), misfit=shapes)
-        return replace(told, missed=self._missed(step, told))
+        told = StepMark(step.name, spelled(step.formula.root), "wrong", tuple(cells), misfit=shapes)
+        return replace(told, missed=self._missed(step, told, should))
 
     def _remember(self, name: str, value: Tensor, cells: list[CellMark]) -> None:
+        """`own` and `kept` hold what the formula gives of earlier numbers: so a cell that was left blank stands."""
         known = self.known
-        standing: list[Verdict] = [cell.verdict for cell in cells]
-        right = torch.tensor([each == "right" for each in standing]).reshape(value.shape)
-        known.kept[name] = torch.where(right, value, known.true[name])
-        known.own[name] = value
-        known.standing[name] = standing
+        known.standing[name] = [cell.verdict for cell in cells]
+        right, blank = known.stands(name, "right"), known.stands(name, "unclaimed")
+        known.kept[name] = torch.where(right, value, torch.where(blank, known.kept[name], known.true[name]))
+        known.own[name] = torch.where(blank, known.own[name], value)
 
 
 def position(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -163,6 +183,22 @@ def position(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         found.append(place % size + 1)
         place //= size
     return tuple(reversed(found))
+
+
+def positions(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Of all its cells."""
+    return [position(place, shape) for place in range(math.prod(shape))]
+
+
+def _beside(claimed: tuple[int, ...], true: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Both with as many axes, so that their cells can be compared; two rows of numbers the way the true one lies."""
+    rank = max(len(claimed), len(true), 2)
+    padded, should = ((1,) * (rank - len(each)) + each for each in (claimed, true))
+    if sum(size != 1 for size in padded) > 1 or sum(size != 1 for size in should) > 1:
+        return padded, should
+    along = next((axis for axis, size in enumerate(should) if size != 1), rank - 1)
+    ones = (1,) * rank
+    return (*ones[:along], math.prod(claimed), *ones[along + 1 :]), should
 
 
 def _worked(recipe: Recipe, values: dict[str, Tensor], true: Tensor) -> Tensor:

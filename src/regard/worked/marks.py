@@ -13,12 +13,14 @@ VERDICTS: tuple[Verdict, ...] = ("right", "follows", "wrong", "unclaimed")
 
 @dataclass(frozen=True)
 class CellMark:
-    """What is said of one claimed cell."""
+    """What is said of one cell of a step that was answered."""
 
     place: tuple[int, ...]
     """Row and column, counted from 1; one number and a row of numbers stand in row 1."""
     claimed: Written
+    """What stands there; blank where nothing does."""
     true: float
+    """No number where there should be no cell, in an answer of another shape."""
     follows: float
     """What the claimant's own earlier numbers give; the true value where they cannot be worked with."""
     verdict: Verdict
@@ -34,17 +36,36 @@ class StepMark:
     formula: str
     verdict: Verdict
     cells: tuple[CellMark, ...] = ()
-    """The claimed ones."""
+    """Row by row, where the step was answered at all; those left blank are unclaimed."""
     slip: str | None = None
     """The usual slip that explains every wrong cell."""
     misfit: str | None = None
-    """Where another shape was claimed: which, and which is right."""
+    """Where another shape was claimed: which, and which is right. Cells too many are wrong then, and those missing."""
     missed: str = ""
     """The arithmetic of the first wrong cell, from the claimant's own earlier numbers."""
 
     @property
     def wrong(self) -> tuple[CellMark, ...]:
         return tuple(cell for cell in self.cells if cell.verdict == "wrong")
+
+    @property
+    def blank(self) -> tuple[CellMark, ...]:
+        """The cells that were left blank in a step that was answered in part."""
+        return tuple(cell for cell in self.cells if cell.verdict == "unclaimed")
+
+    def as_json(self) -> dict[str, Any]:
+        wrong = [
+            {
+                "cell": list(cell.place),
+                "claimed": plain(cell.claimed.value),
+                "true": plain(cell.true),
+                "follows": plain(cell.follows),
+            }
+            for cell in self.wrong
+        ]
+        blank = {"unclaimed_cells": [list(cell.place) for cell in self.blank]} if self.blank else {}
+        shape = {"shape": self.misfit} if self.misfit else {}
+        return {"name": self.name, "verdict": self.verdict, "wrong_cells": wrong, "slip": self.slip, **blank, **shape}
 
 
 @dataclass(frozen=True)
@@ -68,27 +89,11 @@ class Marks:
         return {verdict: sum(step.verdict == verdict for step in self.steps) for verdict in VERDICTS}
 
     def as_json(self) -> dict[str, Any]:
-        """What `--format json` prints: numbers, but for a blocked cell "-inf"."""
+        """What `--format json` prints: numbers, but for a blocked cell "-inf", and null where there is none."""
         first = self.first_wrong
         return {
             "title": self.title,
-            "steps": [
-                {
-                    "name": step.name,
-                    "verdict": step.verdict,
-                    "wrong_cells": [
-                        {
-                            "cell": list(cell.place),
-                            "claimed": plain(cell.claimed.value),
-                            "true": plain(cell.true),
-                            "follows": plain(cell.follows),
-                        }
-                        for cell in step.wrong
-                    ],
-                    "slip": step.slip,
-                }
-                for step in self.steps
-            ],
+            "steps": [step.as_json() for step in self.steps],
             "first_wrong": first and {"step": first[0].name, "cell": list(first[1].place)},
             "counts": self.counts,
         }

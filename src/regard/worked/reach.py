@@ -112,10 +112,10 @@ class Reach:
         return self._taken[key]
 
     def _written(self, name: str, view: View, worked: Sequence[Tensor]) -> list[Tensor]:
-        """A claimed result: only what is right has been worked out honestly; the rest stands where it was put."""
+        """A claimed result: only what is right, or blank, was worked out honestly; the rest stands where it was put."""
         known = self.known
         written = known.kept[name] if view == "true" else known.own[name]
-        fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right")
+        fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right", "unclaimed")
         found = [written, *(torch.where(fixed, written, each.reshape(written.shape)) for each in worked)]
         if view == "own" and name in known.slipped:
             # What went wrong by a known slip has its unrounded value as well.
@@ -172,7 +172,7 @@ class Reach:
     def _ends_written(self, name: str, view: View, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         known = self.known
         right, written = known.stands(name, "right"), known.kept[name] if view == "true" else known.own[name]
-        free = right if view == "true" else ~known.stands(name, "wrong")
+        free = known.stands(name, "right", "unclaimed") if view == "true" else ~known.stands(name, "wrong")
         low, high = torch.fmin(low, written), torch.fmax(high, written)
         if view == "own":
             least, most = self._ends(name, "true")

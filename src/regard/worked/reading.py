@@ -236,6 +236,6 @@ class _Reader:
                 self.take.refuse(section.keys[key], f"claimed: {reason}")
             if is_blank(tree):
                 continue
-            written, value = read_cells(tree, f"claimed {key}", self.name)
+            written, value = read_cells(tree, f"claimed {key}", self.name, blanks=True)
             found[name] = Claimed(written, value, section.keys[key].line)
         return {name: found[name] for name in names if name in found}

@@ -1,10 +1,12 @@
 """Marks as a teacher would write them: short, in order, with the equation that was missed."""
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from regard.tracing.render.numbers import shown
 from regard.worked.marks import CUT, CellMark, Marks, StepMark, digits_for
+from regard.worked.tolerance import Interval
 
 MOST_CELLS = 3
 """Wrong cells of one step that are told in full; the others are named."""
@@ -37,7 +39,8 @@ def _runs(steps: Sequence[StepMark]) -> list[list[StepMark]]:
 
 
 def _nothing_to_say(step: StepMark) -> bool:
-    return step.verdict == "unclaimed" or (step.verdict == "right" and not any(cell.remark for cell in step.cells))
+    said = any(cell.remark or cell.verdict != "right" for cell in step.cells)
+    return step.verdict == "unclaimed" or (step.verdict == "right" and not said)
 
 
 def _summary(marks: Marks) -> str:
@@ -46,6 +49,8 @@ def _summary(marks: Marks) -> str:
     if not claimed:
         return "No step is answered here; an answer stands under `claimed`, step by step."
     if counts["right"] == claimed:
+        if any(step.blank for step in marks.steps):
+            return "Everything that is filled in is right."
         return "Everything is right." if claimed == len(marks.steps) else "Every step that is answered is right."
     if claimed == 1:
         return f"The one step that is answered is wrong, first in {_first(marks)}."
@@ -75,13 +80,18 @@ def _follow(count: int) -> str:
 def _details(step: StepMark) -> Iterator[str]:
     if step.misfit:
         yield f"The shape is another: {step.misfit}."
-    for number, cell in enumerate(step.wrong[:MOST_CELLS]):
-        if not step.misfit:
-            yield _wrong(cell)
+    compared = [cell for cell in step.wrong if not cell.claimed.blank and not math.isnan(cell.true)]
+    for number, cell in enumerate(compared[:MOST_CELLS]):
+        yield _wrong(cell)
         if number == 0 and step.missed:
             yield f"  {step.missed}"
-    if more := step.wrong[MOST_CELLS:]:
+    if more := compared[MOST_CELLS:]:
         yield f"and {len(more)} more: {_places(more)}"
+    if missing := [cell for cell in step.wrong if cell.claimed.blank and not math.isnan(cell.true)]:
+        yield f"Missing: {_places(missing)}"
+        yield from [f"  {step.missed}"] if step.missed and not compared else []
+    if surplus := [cell for cell in step.wrong if math.isnan(cell.true)]:
+        yield f"Too many: {_places(surplus)}"
     if step.slip:
         yield f"{step.slip[0].upper()}{step.slip[1:]}."
     elif len(step.wrong) == 1 and not step.misfit and _nearly(step.wrong[0]):
@@ -91,6 +101,8 @@ def _details(step: StepMark) -> Iterator[str]:
     if cut := [cell for cell in step.cells if cell.remark == CUT]:
         rest = f", and {_places(cut[MOST_CELLS:])}" if len(cut) > MOST_CELLS else ""
         yield f"{CUT.capitalize()}: {', '.join(_cut(cell) for cell in cut[:MOST_CELLS])}{rest}"
+    if step.blank:
+        yield f"Left blank: {_places(step.blank)}"
 
 
 def _wrong(cell: CellMark) -> str:
@@ -102,7 +114,10 @@ def _wrong(cell: CellMark) -> str:
 
 
 def _cut(cell: CellMark) -> str:
-    return f"{_at(cell)} {cell.claimed.text} for {exactly(cell, cell.follows)}"
+    """With the value that it was cut from: the true one, or what its own numbers give."""
+    values = (cell.true, cell.follows) if cell.verdict == "right" else (cell.follows, cell.true)
+    cut = [value for value in values if cell.claimed.is_cut_from(Interval(value, value))]
+    return f"{_at(cell)} {cell.claimed.text} for {exactly(cell, [*cut, *values][0])}"
 
 
 def exactly(cell: CellMark, value: float) -> str:

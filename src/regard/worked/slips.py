@@ -132,7 +132,7 @@ def _explained(attempt: Attempt, recipe: Node, said: str) -> tuple[Slip, bool] |
         value = attempt.known.worked(recipe, {name: attempt.known.own[name] for name in attempt.known.sources(recipe)})
         if value.shape != attempt.true.shape or not all(_gives(attempt, recipe, place) for place in attempt.wrong):
             return None
-        rest = [place for place, cell in enumerate(attempt.cells) if cell.verdict != "wrong"]
+        rest = [place for place, cell in enumerate(attempt.cells) if cell.verdict not in ("wrong", "unclaimed")]
         rows = {_row(attempt, place) for place in attempt.wrong}
         given = {place for place in rest if _gives(attempt, recipe, place)}
         if any(place not in given and _row(attempt, place) in rows for place in rest):
@@ -140,7 +140,8 @@ def _explained(attempt: Attempt, recipe: Node, said: str) -> tuple[Slip, bool] |
         cut = {place for place in given if attempt.cells[place].remark == CUT and _gives(attempt, recipe, place, False)}
     except (ValueError, KeyError, _Tired):  # what cannot be worked was not what somebody worked
         return None
-    return Slip(said, recipe, frozenset({*given, *attempt.wrong}), frozenset(cut)), len(given) == len(rest)
+    blank = {k for k, cell in enumerate(attempt.cells) if cell.verdict == "unclaimed" and _row(attempt, k) in rows}
+    return Slip(said, recipe, frozenset({*given, *blank, *attempt.wrong}), frozenset(cut)), len(given) == len(rest)
 
 
 class _Tired(Exception):

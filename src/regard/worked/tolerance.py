@@ -20,6 +20,10 @@ ROUNDING = 1e-12
 """What float64 itself may have lost on the way, as a share of the value."""
 
 
+BLANK = ("", "?", "_", "~", "null", "…", "...")
+"""What stands in a cell that nobody has filled in."""
+
+
 class Interval(NamedTuple):
     """All values from low to high."""
 
@@ -45,6 +49,11 @@ class Written:
     """Neither a point nor an exponent."""
     significant: bool = False
     """Whether it was rounded to a count of digits: what is a little under 10 would have been written 9.9."""
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing was written; the value is then no number."""
+        return math.isnan(self.value)
 
     @property
     def unit(self) -> float:
@@ -130,9 +139,9 @@ def _keeps(number: Written, digits: int) -> bool:
 
 def _read(text: str) -> Written:
     plain = text.strip().replace("−", "-")
-    value = float(plain)
+    value = math.nan if plain in BLANK else float(plain)
     found = NUMBER.fullmatch(plain)
-    if found is None or not math.isfinite(value):  # an infinity
+    if found is None or not math.isfinite(value):  # an infinity, or nothing
         return Written(text, value, 0, 0, True)
     part, exponent = found["part"] or "", int(found["exponent"] or 0)
     digits = ((found["whole"] or "") + part).lstrip("0")
