@@ -8,19 +8,23 @@ import typer
 
 from regard.support.errors import Misuse
 from regard.support.memory import keep_freed_memory
+from regard.support.nearest import unknown
 
 if TYPE_CHECKING:
     from regard.pipeline.fast.engine import Fast
     from regard.pipeline.model import Pipeline
 
-Model = Annotated[str | None, typer.Option("--model", "-m", help="The model's folder.")]
+Model = Annotated[
+    str | None, typer.Option("--model", "-m", help="The model's folder; none: the translator that comes with regard.")
+]
+Engine = Annotated[str, typer.Option(help="auto, pytorch, or ctranslate2, which runs Transformers quickly on a CPU.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of the CPU; all cores otherwise.")]
 Precision = Annotated[
     str,
     typer.Option(
-        help="float32; packed: the same, by a library that some CPUs are quicker with; bfloat16; auto: packed "
-        "where it pays."
+        help="float32; stored: the same, weights in 8 bits staying so; packed: the same, by a library that some CPUs "
+        "are quicker with; bfloat16; auto: stored or packed, as the model is."
     ),
 ]
 Ensemble = Annotated[
@@ -46,9 +50,9 @@ def opened(
     ensemble: Sequence[str] | None = None,
 ) -> "Pipeline":
     """The model that was named, or an ensemble of it and others."""
-    if model is None:
-        raise Misuse("name a model's folder with --model FOLDER")
     from regard.pipeline.fast import is_exported
+
+    model = str(named(model))
 
     for folder in (model, *(ensemble or ())):
         if is_exported(folder):
@@ -72,15 +76,60 @@ def translator(
     threads: int | None = None,
     precision: str = "float32",
     ensemble: Sequence[str] | None = None,
+    *,
+    engine: str = "auto",
+    pytorch: str | None = None,
 ) -> "Pipeline | Fast":
-    """A model that is to translate: one that was exported is run by CTranslate2, and no torch is read."""
+    """A model that is to translate. Run by CTranslate2 it reads no torch.
+
+    engine auto: CTranslate2 for models that were exported for it and, where it is installed, for those in 8 bits;
+    PyTorch for all others. pytorch: what is asked for that PyTorch alone does, in words.
+    """
     from regard.pipeline.fast import is_exported, load_fast
 
-    if ensemble or model is None or not is_exported(model):
-        return opened(model, device, threads, precision, ensemble)
-    if device != "cpu":
+    if engine not in ENGINES:
+        raise Misuse(unknown("engine", engine, ENGINES))
+    folder = named(model)
+    other = pytorch or (f"--device {device}" if device != "cpu" else None) or ("--ensemble" if ensemble else None)
+    exported = is_exported(folder)
+    if engine == "ctranslate2" and other is not None:
+        raise Misuse(f"--engine ctranslate2: PyTorch alone does this: {other}")
+    if exported and device != "cpu":
         raise Misuse(f"--device {device}: a model that was exported for CTranslate2 runs on the CPU")
-    return load_fast(model, threads=threads)
+    by_itself = engine == "auto" and not ensemble and (exported or _quick(folder, other, precision))
+    if engine == "ctranslate2" or by_itself:
+        return load_fast(folder, threads=threads)
+    return opened(str(folder), device, threads, precision, ensemble)
+
+
+ENGINES = ("auto", "pytorch", "ctranslate2")
+
+
+def named(model: str | None) -> Path:
+    """The folder that was named, or that of the translator that comes with regard."""
+    if model is not None:
+        return Path(model)
+    from regard.builtin import translator as own
+
+    if (folder := own()) is None:
+        raise Misuse("name a model's folder with --model FOLDER: this build of regard comes without a translator")
+    return folder
+
+
+def _quick(folder: Path, other: str | None, precision: str) -> bool:
+    """Whether CTranslate2 runs a model folder by itself: it is installed, and computes with the numbers there are."""
+    if other is not None or precision != "auto":
+        return False
+    from regard.models.eight_bits import in_eight_bits
+    from regard.pipeline.fast import available
+
+    if not available() or not in_eight_bits(folder / WEIGHTS[0]):
+        return False
+    from regard.models.reading import read_model_json
+    from regard.pipeline.fast.export import obstacles
+
+    held = read_model_json(folder)
+    return not obstacles(held["task"], held["network"])
 
 
 def _known(device: str) -> str:

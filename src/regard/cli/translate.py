@@ -9,6 +9,7 @@ import typer
 from regard.cli.app import app
 from regard.cli.opening import (
     Device,
+    Engine,
     Ensemble,
     Map,
     Model,
@@ -65,19 +66,22 @@ def translate(
     cut: Annotated[str, typer.Option(help="At the ends of sentences: long (texts), always, never.")] = "long",
     settings: Settings = None,
     fresh: Fresh = False,
+    engine: Engine = "auto",
     device: Device = "cpu",
     precision: Precision = "auto",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Translate texts, a file, or standard input, line by line."""
+    from regard.pipeline.fast.engine import unable
     from regard.pipeline.sources import CUTS
 
     _one_of("--cut", cut, CUTS)
     search = search_settings(
         settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
     )  # fmt: skip
-    loaded = translator(model, device, threads, precision, ensemble)
+    only = unable(search, alignment) or ("--vocabulary-map" if vocabulary_map is not None else None)
+    loaded = translator(model, device, threads, precision, ensemble, engine=engine, pytorch=only)
     # An engine that gives the scores of single tokens only when asked is asked where they are written.
     more: dict[str, Any] = {"token_scores": True} if format == "json" and not hasattr(loaded, "model") else {}
     if vocabulary_map is not None:
@@ -95,6 +99,7 @@ def translate(
         format=format,
         alignment=alignment,
         precision=precision,
+        engine="pytorch" if hasattr(loaded, "model") else "ctranslate2",
         beside=[marked(Path(each)) for each in (*(ensemble or ()), *filter(None, [vocabulary_map]))],
         **asked,
     )

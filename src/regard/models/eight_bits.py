@@ -9,6 +9,7 @@ Shape letters: R rows, C columns.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,3 +41,15 @@ def restored(held: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]
 def is_scale(name: str, held: Mapping[str, Any]) -> bool:
     """Whether it holds the scales of another tensor in the file."""
     return name.endswith(SCALE) and name.removesuffix(SCALE) in held
+
+
+def in_eight_bits(weights: str | Path) -> bool:
+    """Whether a file of weights holds matrices so; a file that cannot be read does not."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(weights), framework="numpy") as file:
+            names = set(file.keys())
+    except (OSError, SafetensorError):
+        return False
+    return any(is_scale(name, dict.fromkeys(names)) for name in names)

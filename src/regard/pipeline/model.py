@@ -33,22 +33,25 @@ CALLS = {
 
 
 def load(
-    folder: str | Path | Sequence[str | Path], device: str = "cpu", *, precision: Precision = "float32"
+    folder: str | Path | Sequence[str | Path], device: str = "cpu", *, precision: Precision = "stored"
 ) -> "Pipeline":
     """A model folder, ready to be asked. Raises Misuse with one sentence about what is missing or wrong.
 
     Several folders are an ensemble: at each step the mean of their probabilities.
 
-    precision: packed is float32 by a library that some CPUs are twice as quick with, at the price of a second copy of
-    the weights; bfloat16 is quicker still where a CPU multiplies in it, and nearly always gives the same text; auto is
-    packed where trying shows that it pays.
+    precision: stored is float32, but weights that the folder holds in 8 bits stay so in memory and are multiplied out
+    as they are needed; float32 multiplies them out once, for whoever looks inside; packed is float32 by a library that
+    some CPUs are twice as quick with, at the price of a second copy of the weights; bfloat16 is quicker still where a
+    CPU multiplies in it, and nearly always gives the same text; auto is packed where trying shows that it pays, and
+    stored for a folder in 8 bits.
     """
     if precision not in PRECISIONS:
         raise Misuse(unknown("precision", str(precision), PRECISIONS))
     folders = [folder] if isinstance(folder, (str, Path)) else list(folder)
     if not folders:
         raise Misuse("name a model folder; got none")
-    each = [load_folder(one, device) for one in folders]
+    keep = precision in ("stored", "auto") and device == "cpu"
+    each = [load_folder(one, device, keep=keep) for one in folders]
     loaded = each[0] if len(each) == 1 else together(each, list(map(str, folders)))
     in_precision(loaded.model, precision, device)
     return Pipeline(loaded, Path(folders[0]))

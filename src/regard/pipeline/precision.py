@@ -10,7 +10,7 @@ bfloat16    weights and what they are multiplied with are rounded to 8 bits; the
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +18,12 @@ from torch.nn.functional import linear
 
 from regard.decoding.candidates import top
 from regard.models.contract import Model
+from regard.models.kept import Kept
 from regard.models.layers import Output
 from regard.tracing import active
 
-Precision = Literal["float32", "packed", "bfloat16", "auto"]
-PRECISIONS: tuple[Precision, ...] = ("float32", "packed", "bfloat16", "auto")
+Precision = Literal["stored", "float32", "packed", "bfloat16", "auto"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 EXACT = 16
 """Logits of each row that are computed in float32: more than a beam of 5 looks at."""
 FEWEST = 32
@@ -32,10 +33,12 @@ PAYS = 1.3
 
 
 def in_precision(model: Model, precision: Precision, device: str = "cpu") -> Model:
-    """The model, computing so. auto: packed on a CPU where that is quicker by far, which changes no answer."""
+    """The model, computing so. auto: packed on a CPU where that is quicker by far, which changes no answer; but what
+    is kept in 8 bits stays so."""
     on_cpu = device.startswith("cpu")
     if precision == "auto":
-        precision = "packed" if on_cpu and pays("packed") else "float32"
+        kept = any(isinstance(part, Kept) for part in model.modules())
+        precision = "packed" if on_cpu and not kept and pays("packed") else "float32"
     if precision == "bfloat16":
         if not on_cpu:
             return model.bfloat16()
