@@ -101,6 +101,9 @@ def test_what_is_too_long_is_refused_with_its_limit_and_the_rest_is_done(model: 
     assert found[1].problem.endswith("and at most 512 tokens are taken at once")
     with pytest.raises(Misuse, match=r"text 2 of 3: a sentence of 1,199,999 characters"):
         model.translate(["one.", endless, "two."], to="es")
+    lines = model.translate(["one two.\nthree."], to="es", cut="never")[0]
+    assert lines.problem == ""
+    assert lines.parts == ()
     sentence = "one " * 700
     with pytest.raises(Misuse, match=r"a sentence of [\d,]+ tokens .* at most 512 tokens"):
         model.translate([sentence], to="es")

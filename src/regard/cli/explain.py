@@ -7,13 +7,13 @@ import typer
 
 from regard.cli.app import app
 from regard.cli.opening import Device, Threads, opened
-from regard.cli.translate import search_settings
+from regard.cli.translate import Settings, search_settings
 
 
 @app.command()
 def explain(
     model: Annotated[str, typer.Argument(help="The model's folder.")],
-    text: Annotated[str, typer.Argument(help="One sentence.")],
+    text: Annotated[str, typer.Argument(help="One sentence; for captions the name of an image file.")],
     to: Annotated[str | None, typer.Option(help="The language, where the model knows several.")] = None,
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept; 1 is greedy search.")] = None,
     candidates: Annotated[int, typer.Option(min=1, help="How many of the likeliest tokens to tell at each step.")] = 5,
@@ -27,34 +27,36 @@ def explain(
     picture: Annotated[Path | None, typer.Option(help="Draw the alignment: a PNG or SVG file.")] = None,
     layer: Annotated[int | None, typer.Option(help="Of the alignment; all of them otherwise, averaged.")] = None,
     head: Annotated[int | None, typer.Option(help="Of the alignment; all of them otherwise, averaged.")] = None,
+    font: Annotated[
+        list[Path] | None, typer.Option(help="A font file for a script that no font here has; may be repeated.")
+    ] = None,
+    settings: Settings = None,
     device: Device = "cpu",
     threads: Threads = None,
 ) -> None:
     """Show how one output came about: where it looked, what else was likely, and the arithmetic of any step."""
     import shutil
+    import sys
 
     from regard.evaluation.pictures.terminal import heat
-    from regard.pipeline.explaining import explain as explained
-    from regard.pipeline.explaining import lines
+    from regard.pipeline.explaining_answers import explain_any
 
     loaded = opened(model, device, threads)
-    told = explained(loaded, text, to=to, settings=search_settings(None, beam=beam), candidates=candidates)
-    print(f"{told.result.source}\n{told.result.text}\n\nlog-probability {told.result.log_prob:.3f}, ", end="")
-    print(f"score {told.result.score:.3f}\n\n{lines(told)}")
-    if told.result.attention is not None:
-        weights, rows, columns = told.result.attention.of_words(layer, head)
-        print(f"\n{heat(weights, rows, columns, width=shutil.get_terminal_size().columns)}")
-        if picture is not None:
-            from regard.cli.plot import drawn
-            from regard.evaluation.pictures.heat import alignment
+    search = search_settings(settings, beam=beam)
+    told = explain_any(loaded, text, to=to, settings=search, candidates=candidates)
+    columns = shutil.get_terminal_size().columns
+    print(told.lines(columns if sys.stdout.isatty() else None))
+    if (look := told.look(layer, head)) is not None:
+        print(f"\n{heat(*look, width=columns)}")
+    if picture is not None:
+        from regard.cli.plot import drawn
 
-            drawn(lambda: alignment(weights, rows, columns, title=told.result.text), picture)
+        drawn(lambda: told.picture(layer, head), picture, font)
     if step is not None and html is None:
         print(f"\n{told.derivation(step - 1).text(only=only)}")
     if html is not None:
         from regard.support.atomic import write_text
 
-        number = step or 1
-        title = f"Step {number} of {told.result.source} → {told.result.text}"
-        write_text(html, told.derivation(number - 1).html(title))
+        number = (step or 1) - 1
+        write_text(html, told.derivation(number).html(told.title(number)))
         print(f"\npage: {html}")

@@ -28,17 +28,17 @@ ROWS = 128
 def tagged(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> list[Tagged]:
     """A tag for each word; of a text that comes as one, words and punctuation are told apart first."""
     model = cast(Tagger, asked.model)
-    split = [tuple(word.text for word in words(each)) if isinstance(each, str) else tuple(each) for each in inputs]
+    split = [words_in(each) for each in inputs]
     shown = [each if isinstance(each, str) else " ".join(each) for each in inputs]
     encoded = [asked.tokenizer("source").encode_words(each) for each in split]
-    problems = [_too_long(asked, len(tokens)) for tokens, _ in encoded]
+    problems = [too_long(asked, len(tokens)) for tokens, _ in encoded]
     _raise_first(problems, keep_problems)
     results = [Tagged(text, problem=problem) for text, problem in zip(shown, problems, strict=True)]
     todo = [place for place, each in enumerate(split) if each and not problems[place]]
     with torch.inference_mode():
         for batch in batches([encoded[place][0] for place in todo], ROWS):
             places = [todo[each] for each in batch]
-            counted = [_counts(encoded[place][1]) for place in places]
+            counted = [counts_of(encoded[place][1]) for place in places]
             source, lengths = beside([
                 letters.of_words(model, asked.tokenizer("source"), split[place], encoded[place][0], each)
                 for place, each in zip(places, counted, strict=True)
@@ -52,6 +52,11 @@ def tagged(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> lis
                 tags = tuple(asked.names[tag] for tag in best.indices[row, :count].tolist())
                 results[place] = Tagged(shown[place], split[place], tags, tuple(best.values[row, :count].tolist()))
     return results
+
+
+def words_in(given: Any) -> tuple[str, ...]:
+    """The words of a text, or those that come as such."""
+    return tuple(word.text for word in words(given)) if isinstance(given, str) else tuple(given)
 
 
 def labelled(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> list[Labelled]:
@@ -100,7 +105,7 @@ def continued(asked: "Pipeline", inputs: Sequence[Any], settings: SearchSettings
     """Each text, and how the model goes on with it."""
     tokenizer = asked.tokenizer("target")
     prefixes = tokenizer.encode_batch([_as_text(each) for each in inputs], end=False)
-    problems = [_too_long(asked, len(prefix)) for prefix in prefixes]
+    problems = [too_long(asked, len(prefix)) for prefix in prefixes]
     _raise_first(problems, keep_problems)
     good = [place for place, problem in enumerate(problems) if not problem]
     found = search_many(
@@ -119,8 +124,8 @@ def _sources(asked: "Pipeline", inputs: Sequence[Any]) -> tuple[list[Source], li
     shown, problems = [], []
     for number, each in enumerate(inputs, 1):
         try:
-            source, text = _source(asked, each, number)
-            problem = "" if np.ndim(source) == 3 else _too_long(asked, len(source))
+            source, text = source_of(asked, each, number)
+            problem = "" if np.ndim(source) == 3 else too_long(asked, len(source))
         except Misuse as error:
             if not isinstance(each, str):
                 raise
@@ -131,7 +136,7 @@ def _sources(asked: "Pipeline", inputs: Sequence[Any]) -> tuple[list[Source], li
     return sources, shown, problems
 
 
-def _source(asked: "Pipeline", given: Any, number: int) -> tuple[Source, str]:
+def source_of(asked: "Pipeline", given: Any, number: int = 1) -> tuple[Source, str]:
     sizes = asked.model.sizes
     if sizes.image is not None:
         return image(given, sizes.image), given if isinstance(given, str) else f"image {number}"
@@ -184,7 +189,7 @@ def rows(given: Any, width: int) -> NDArray[np.float32]:
     return values
 
 
-def _counts(owners: Sequence[int]) -> list[int]:
+def counts_of(owners: Sequence[int]) -> list[int]:
     """How many tokens each word has, of the word that each token is a part of; the end is a part of none."""
     counts = [0] * (max(owners, default=-1) + 1)
     for owner in owners:
@@ -200,7 +205,7 @@ def _tokens(source: Source) -> list[int] | None:
     return [int(token) for token in source[:, 0]] if np.issubdtype(source.dtype, np.integer) else None
 
 
-def _too_long(asked: "Pipeline", tokens: int) -> str:
+def too_long(asked: "Pipeline", tokens: int) -> str:
     if tokens <= asked.longest:
         return ""
     return f"too long: {tokens:,} tokens, and at most {asked.longest:,} are taken at once"

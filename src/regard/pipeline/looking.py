@@ -41,18 +41,26 @@ class Inside:
 
 def inside(model: Pipeline, text: str, to: str | None = None) -> Inside:
     """The self-attention of the encoder, each layer and head, and what it made of the vectors."""
-    encoder = next((each for each in model.model.modules() if isinstance(each, TransformerEncoder)), None)
+    encoder = encoder_of(model)
     if encoder is None:
         raise Misuse("self-attention: this model has none (its encoder is no Transformer)")
     tokens, pieces = _encoded(model, text, to)
     source, lengths = beside([of_text(model.model, model.tokenizer("source"), text.strip(), tokens)])
     device = next(each.device for each in encoder.parameters())
-    heads = [part for part in encoder.stack.modules() if isinstance(part, MultiHead)]
-    with torch.inference_mode(), _asked(heads) as weights, _entered(encoder.stack) as came:
+    with torch.inference_mode(), weights_of(encoder) as weights, _entered(encoder.stack) as came:
         out = encoder(source.to(device), lengths).states
-    table = torch.stack([each[0] for each in weights]).float().cpu().permute(2, 0, 1, 3).numpy()
-    attention = Attention(table, text, text, pieces, pieces)
+    attention = Attention(as_table(weights), text, text, pieces, pieces)
     return Inside(attention, came[0][0].float().cpu().numpy(), out[0].float().cpu().numpy())
+
+
+def encoder_of(model: Pipeline) -> TransformerEncoder | None:
+    return next((each for each in model.model.modules() if isinstance(each, TransformerEncoder)), None)
+
+
+def as_table(weights: Sequence[torch.Tensor]) -> Numbers:
+    """[T, L, H, S] of the layers' weights, each [1, H, T, S]."""
+    table: Numbers = torch.stack([each[0] for each in weights]).float().cpu().permute(2, 0, 1, 3).numpy()
+    return table
 
 
 def _encoded(model: Pipeline, text: str, to: str | None) -> tuple[list[int], tuple[Piece, ...]]:
@@ -105,22 +113,42 @@ def captioned(model: Pipeline, image: str | Path) -> tuple[Numbers, Numbers, tup
     return pixels.transpose(1, 2, 0).squeeze(), maps, said
 
 
-def on_pixels(model: Pipeline, result: Result, height: int, width: int) -> tuple[Numbers, tuple[str, ...]]:
-    """Where each word of a caption looked in its image: [words, height, width], the mean over layers and heads."""
+def on_pixels(
+    model: Pipeline, result: Result, height: int, width: int, *, layer: int | None = None, head: int | None = None
+) -> tuple[Numbers, tuple[str, ...]]:
+    """Where each word of a caption looked in its image: [words, height, width], of one layer and head, or the mean over
+    those that are not named."""
+    cut, weights, names = _over_cells(model, result, (height, width), layer, head)
+    return cut.picture(torch.from_numpy(weights), height, width).numpy(), names
+
+
+def along_columns(
+    model: Pipeline, result: Result, size: tuple[int, ...], layer: int | None = None, head: int | None = None
+) -> tuple[Numbers, tuple[str, ...], tuple[str, ...]]:
+    """The same for a terminal: [words, columns of cells], the words, and the numbers of the columns from the left."""
+    cut, weights, names = _over_cells(model, result, size, layer, head)
+    rows, columns = cut.grid(*size)
+    along = weights.reshape(len(names), columns, rows).sum(-1)
+    return along, names, tuple(str(number) for number in range(1, columns + 1))
+
+
+def _over_cells(
+    model: Pipeline, result: Result, size: tuple[int, ...], layer: int | None, head: int | None
+) -> tuple[Image, Numbers, tuple[str, ...]]:
+    """What cuts the image, and for each word the weights of its cells, column by column."""
     cut = next((each for each in model.model.modules() if isinstance(each, Image)), None)
     if cut is None or result.attention is None:
         raise Misuse("there is no attention over an image here; ask with attention=True, of a model of images")
-    pieces = result.attention.output_pieces
-    names, groups = grouped(result.text, pieces)
-    weights = torch.from_numpy(np.stack([result.attention.of()[group].mean(0) for group in groups]))
-    cells = cut.grid(height, width)
-    maps = cut.picture(weights[:, : cells[0] * cells[1]], height, width)
-    return maps.numpy(), names
+    names, groups = grouped(result.text, result.attention.output_pieces)
+    table = result.attention.of(layer, head)
+    rows, columns = cut.grid(*size)
+    return cut, np.stack([table[group].mean(0) for group in groups])[:, : rows * columns], names
 
 
 @contextmanager
-def _asked(heads: Sequence[MultiHead]) -> Iterator[list[torch.Tensor]]:
-    """The weights that each of the heads comes to while it is open."""
+def weights_of(encoder: TransformerEncoder) -> Iterator[list[torch.Tensor]]:
+    """The weights that each of its layers comes to while this is open."""
+    heads = [part for part in encoder.stack.modules() if isinstance(part, MultiHead)]
     weights: list[torch.Tensor] = []
 
     def ask(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -84,9 +84,13 @@ def by_words(
     """Weights between tokens [T, S] as weights between words."""
     row_words, row_groups = grouped(output, rows)
     column_words, column_groups = grouped(source, columns)
-    summed = np.stack([weights[:, group].sum(1) for group in column_groups], 1)
-    merged = np.stack([summed[group].mean(0) for group in row_groups])
-    return merged.astype(np.float32), row_words, column_words
+    return merged(weights, row_groups, column_groups), row_words, column_words
+
+
+def merged(weights: Numbers, rows: Sequence[list[int]], columns: Sequence[list[int]]) -> Numbers:
+    """Weights [T, S] of groups of places: what is looked at is added up, what looks is averaged."""
+    summed = np.stack([weights[:, group].sum(1) for group in columns], 1)
+    return np.stack([summed[group].mean(0) for group in rows]).astype(np.float32)
 
 
 def grouped(text: str, pieces: Sequence[Piece]) -> tuple[tuple[str, ...], list[list[int]]]:

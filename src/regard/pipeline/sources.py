@@ -56,8 +56,8 @@ def cut(text: str, longest: int, how: Cut, encode: Callable[[list[str]], list[li
     if not plain:
         return Cutting(text, ())
     [tokens] = encode([plain]) if len(plain) <= CHARACTERS * longest else [None]
-    several_lines = len(plain.splitlines()) > 1
-    if how != "always" and tokens is not None and len(tokens) <= longest and not several_lines:
+    whole = tokens is not None and len(tokens) <= longest
+    if tokens is not None and whole and (how == "never" or (how == "long" and len(plain.splitlines()) <= 1)):
         return Cutting(text, (Part(plain, tokens),))
     if how == "never":
         came = f"{len(tokens):,} tokens" if tokens is not None else f"{len(plain):,} characters"

@@ -28,8 +28,8 @@ def heat(weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, 
         raise ValueError(
             f"weights: expected [{len(rows)}, {len(columns)}], as there are words; got {list(table.shape)}"
         )
-    names = max((_width(row) for row in rows), default=0)
-    cell = max([2, *(_width(each) for word in columns for each in clusters(word))])
+    names = max((width_of(row) for row in rows), default=0)
+    cell = max([2, *(width_of(each) for word in columns for each in clusters(word))])
     fitting = len(columns) if width is None else max(4, (width - names - 1) // cell)
     parts = [
         _part(table[:, first : first + fitting], rows, columns[first : first + fitting], names, cell)
@@ -42,7 +42,7 @@ def _part(table: NDArray[Any], rows: Sequence[str], columns: Sequence[str], name
     head = [" " * (names + 1) + line for line in _upright(columns, cell)]
     shades = np.array(list(SHADES))[np.searchsorted(EDGES, table, side="right")]
     body = [
-        f"{' ' * (names - _width(row))}{row} {''.join(np.repeat(line, cell))}"
+        f"{' ' * (names - width_of(row))}{row} {''.join(np.repeat(line, cell))}"
         for row, line in zip(rows, shades, strict=True)
     ]
     return "\n".join([*(line.rstrip() for line in head), *body])
@@ -56,7 +56,7 @@ def _upright(columns: Sequence[str], width: int) -> list[str]:
     lines = []
     for level in range(tallest, 0, -1):
         cells = [each[len(each) - level] if level <= len(each) else "" for each in spelled]
-        lines.append("".join(cell + " " * (width - _width(cell)) for cell in cells))
+        lines.append("".join(cell + " " * (width - width_of(cell)) for cell in cells))
     return lines
 
 
@@ -74,7 +74,7 @@ def clusters(word: str) -> list[str]:
     return found
 
 
-def _width(text: str) -> int:
+def width_of(text: str) -> int:
     """Columns of a terminal that a text takes."""
     return sum(
         0
