@@ -1,16 +1,19 @@
 """`regard evaluate` and `regard compare`: how good models are, and whether one is better than another."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Device, Quiet, Threads, opened
+from regard.cli.opening import Device, Ensemble, Quiet, Threads, opened
 from regard.cli.translate import search_settings
 
 if TYPE_CHECKING:
+    from regard.decoding.settings import SearchSettings
     from regard.evaluation.assessment import Assessment
+    from regard.evaluation.reading import Examples
     from regard.pipeline.model import Pipeline
 
 Data = Annotated[
@@ -30,6 +33,8 @@ Tokenize = Annotated[str | None, typer.Option(help="sacreBLEU's tokenizer for BL
 Group = Annotated[bool, typer.Option("--group", help="Each source once, with all its references.")]
 First = Annotated[int | None, typer.Option(min=1, help="Only so many, from the beginning.")]
 Report = Annotated[Path | None, typer.Option(help="Write one HTML file with all of it, which needs no network.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw the scores by length: a PNG, SVG or PDF file.")]
+Perplexity = Annotated[bool, typer.Option("--perplexity", help="Also the perplexity of the references.")]
 Json = Annotated[Path | None, typer.Option(help="Write the figures as JSON.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="Anything else about the search: --set no_repeat=3.")]
 
@@ -38,6 +43,7 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="Anything else
 def evaluate(
     model: Annotated[str, typer.Argument(help="The model's folder.")],
     data: Data = None,
+    ensemble: Ensemble = None,
     to: To = None,
     beam: Beam = None,
     measure: Measures = None,
@@ -45,9 +51,10 @@ def evaluate(
     tokenize: Tokenize = None,
     group: Group = False,
     first: First = None,
-    perplexity: Annotated[bool, typer.Option("--perplexity", help="Also the perplexity of the references.")] = False,
+    perplexity: Perplexity = False,
     worst: Annotated[int, typer.Option(min=0, help="How many of the worst outputs to show.")] = 3,
     report: Report = None,
+    plot: Plot = None,
     json: Json = None,
     settings: Settings = None,
     device: Device = "cpu",
@@ -56,24 +63,18 @@ def evaluate(
 ) -> None:
     """Score a model: by its measures, by length, with what lies behind a low score."""
     from regard.evaluation import tables
-    from regard.evaluation.measures import Options
-    from regard.evaluation.reading import read_examples
-    from regard.pipeline.scoring import evaluate as score
 
-    examples = read_examples(data or []).first(first)
-    examples = examples.grouped() if group else examples
-    asked = opened(model, device, threads)
-    found = score(
-        asked, examples, name=Path(model).name, to=to, search=search_settings(settings, beam=beam),
-        measures=measure or [], options=Options(lowercase, tokenize), with_perplexity=perplexity, quiet=quiet,
-    )  # fmt: skip
+    how = _How(to, search_settings(settings, beam=beam), measure or [], lowercase, tokenize, perplexity, quiet)
+    examples = _examples(data or [], first, group)
+    asked = opened(model, device, threads, ensemble=ensemble)
+    found = how.assess(asked, examples, Path(model).resolve().name)
     print(f"{found.model} on {examples.name}, {len(examples):,} examples\n\n{tables.scores(found)}\n")
     print(tables.lengths([found]))
     if found.by_label:
-        print(f"\n{tables.labels(found)}\n\n{tables.confusion(found)}")
+        print(f"\n{tables.labels(found)}\n\n{tables.confusion(found, width=get_terminal_size().columns)}")
     if found.diagnostics:
         print(f"\n{tables.diagnostics(found)}" + (f"\n\n{tables.worst(found, worst)}" if worst else ""))
-    _written([found], report, json, {} if report is None else {found.model: asked}, to)
+    _written([found], report, plot, json, {} if report is None else {found.model: asked}, to)
 
 
 @app.command()
@@ -87,8 +88,9 @@ def compare(
     tokenize: Tokenize = None,
     group: Group = False,
     first: First = None,
+    perplexity: Perplexity = False,
     report: Report = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the scores by length: a PNG or SVG file.")] = None,
+    plot: Plot = None,
     json: Json = None,
     settings: Settings = None,
     device: Device = "cpu",
@@ -98,32 +100,46 @@ def compare(
     """Several models on the same data: scores, whether they differ, and by length."""
     from regard.evaluation import tables
     from regard.evaluation.assessment import compared
-    from regard.evaluation.measures import Options
-    from regard.evaluation.reading import read_examples
-    from regard.pipeline.scoring import evaluate as score
     from regard.support.errors import Misuse
 
     if len(models) < 2:
         raise Misuse(f"compare: expected two models or more; got {len(models)} (regard evaluate takes one)")
-    examples = read_examples(data).first(first)
-    examples = examples.grouped() if group else examples
+    how = _How(to, search_settings(settings, beam=beam), measure or [], lowercase, tokenize, perplexity, quiet)
+    examples = _examples(data, first, group)
     loaded = {name: opened(model, device, threads) for name, model in zip(_names(models), models, strict=True)}
-    found = [
-        score(
-            each, examples, name=name, to=to, search=search_settings(settings, beam=beam), measures=measure or [],
-            options=Options(lowercase, tokenize), quiet=quiet,
-        )
-        for name, each in loaded.items()
-    ]  # fmt: skip
+    found = [how.assess(each, examples, name) for name, each in loaded.items()]
     print(f"{len(examples):,} examples of {examples.name}\n")
     print(tables.comparison([each.model for each in found], compared(found)))
     print(f"\n{tables.lengths(found)}")
-    if plot is not None:
-        from regard.evaluation.pictures import saved
-        from regard.evaluation.pictures.curves import by_length
+    _written(found, report, plot, json, loaded if report else {}, to)
 
-        saved(by_length(found), plot)
-    _written(found, report, json, loaded if report else {}, to)
+
+class _How(NamedTuple):
+    """How models are asked and scored."""
+
+    to: str | None
+    search: "SearchSettings"
+    measures: list[str]
+    lowercase: bool
+    tokenize: str | None
+    perplexity: bool
+    quiet: bool
+
+    def assess(self, model: "Pipeline", examples: "Examples", name: str) -> "Assessment":
+        from regard.evaluation.measures import Options
+        from regard.pipeline.scoring import evaluate as score
+
+        return score(
+            model, examples, name=name, to=self.to, search=self.search, measures=self.measures,
+            options=Options(self.lowercase, self.tokenize), with_perplexity=self.perplexity, quiet=self.quiet,
+        )  # fmt: skip
+
+
+def _examples(data: list[str], first: int | None, group: bool) -> "Examples":
+    from regard.evaluation.reading import read_examples
+
+    examples = read_examples(data).first(first)
+    return examples.grouped() if group else examples
 
 
 def _names(models: list[str]) -> list[str]:
@@ -133,9 +149,21 @@ def _names(models: list[str]) -> list[str]:
 
 
 def _written(
-    found: list["Assessment"], report: Path | None, json: Path | None, models: dict[str, "Pipeline"], to: str | None
+    found: list["Assessment"],
+    report: Path | None,
+    plot: Path | None,
+    json: Path | None,
+    models: dict[str, "Pipeline"],
+    to: str | None,
 ) -> None:
+    """All that is to be written of what was found."""
     from regard.support.atomic import write_text
+
+    if plot is not None:
+        from regard.cli.plot import drawn
+        from regard.evaluation.pictures.curves import by_length
+
+        drawn(lambda: by_length(found), plot)
 
     if json is not None:
         from json import dumps

@@ -55,15 +55,35 @@ def labels(found: Assessment) -> str:
     return grid(("label", "precision", "recall", "F1", "true"), rows)
 
 
-def confusion(found: Assessment, most: int = 20) -> str:
-    """How often each truth (a row) was told as each label (a column); the commonest labels, where there are many."""
+def confusion(found: Assessment, most: int = 20, width: int | None = None) -> str:
+    """How often each truth (a row) was told as each label (a column); the commonest labels, where there are many.
+
+    width: columns that do not fit it follow below.
+    """
     commonest = sorted(found.by_label, key=lambda label: -found.by_label[label].true)[:most]
     names = sorted(map(str, commonest))
     by_text = {(str(true), str(said)): count for (true, said), count in found.confusion.items()}
     rows = [(true, *(str(by_text.get((true, said), 0) or "·") for said in names)) for true in names]
     left = len(found.by_label) - len(names)
     note = f"\n(without {left} rarer labels)" if left else ""
-    return grid(("true, told", *names), rows) + note
+    return "\n\n".join(_folded(("true, told", *names), rows, width)) + note
+
+
+def _folded(head: Row, rows: Sequence[Row], width: int | None) -> list[str]:
+    """A grid, or several below one another of as many columns as fit a width, the first column in each."""
+    first, *others = (max(map(len, column)) + 2 for column in zip(head, *rows, strict=True))
+    parts: list[list[int]] = [[]]
+    room = 0
+    for place, wide in enumerate(others, 1):
+        room += wide
+        if width is not None and parts[-1] and first - 2 + room > width:
+            parts.append([])
+            room = wide
+        parts[-1].append(place)
+    return [
+        grid((head[0], *(head[place] for place in part)), [(row[0], *(row[place] for place in part)) for row in rows])
+        for part in parts
+    ]
 
 
 def diagnostics(found: Assessment) -> str:
