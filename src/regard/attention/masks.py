@@ -130,6 +130,13 @@ def holds_cells(mask: "Mask") -> bool:
     return holds_cells(mask.of) if isinstance(mask, _Not) else isinstance(mask, Cells | Around)
 
 
+def parts(mask: "Mask") -> list["Mask"]:
+    """The rules that all have to hold: what & joins, taken apart."""
+    if isinstance(mask, _Joined) and mask.sign == "&":
+        return parts(mask.left) + parts(mask.right)
+    return [mask]
+
+
 def as_mask(mask: "Mask | Tensor") -> Mask:
     """A mask as given, or booleans wrapped as one; numbers are refused."""
     return mask if isinstance(mask, Mask) else tensor(mask)

@@ -45,7 +45,8 @@ def test_products_of_vectors_under_a_softmax_take_the_fast_path(settings: dict[s
     choice = explain_choice(Q, K, V, **settings)
     assert choice.path == "sdpa"
     assert str(choice).splitlines() == [
-        "sdpa: gives the same answer for this call, faster", "not flex: it runs on a GPU only",
+        "sdpa: gives the same answer for this call, faster", "not short: its kernels run on a GPU only",
+        "not flex: it runs on a GPU only",
         "not additive: its kernels run on a GPU only",
     ]  # fmt: skip
 
@@ -61,7 +62,7 @@ def test_everything_else_takes_the_reference_and_an_explicit_wish_says_why_not(
     assert f"not {says}" in str(choice)
     attend(**settings)
     message = (
-        f"implementation='fused': no fused path can serve this call (flex: it runs on a GPU only; {says}; additive: "
+        f"implementation='fused': no fused path can serve this call (short: its kernels run on a GPU only; flex: it runs on a GPU only; {says}; additive: "
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         attend(**settings, implementation="fused")

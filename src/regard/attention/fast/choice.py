@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.attention.call import Call
-from regard.attention.fast import additive, flex, sdpa
+from regard.attention.fast import additive, flex, sdpa, short
+from regard.attention.fast.additive import cpu
+from regard.attention.scores import Score
+from regard.attention.settled import Kept
 from regard.support.nearest import unknown
 from regard.tracing.labels import active
 
@@ -23,16 +26,22 @@ class Path:
 
     name: str
     obstacle: Callable[[Call], str | None]
-    run: Callable[[Call], Tensor]
+    run: Callable[[Call], Tensor] | None = None
     by_itself: bool = True
     """Whether "auto" takes it, or only an explicit "fused"."""
+    scored: Callable[[Score, Tensor, Tensor, Kept | None], Tensor] | None = None
+    """In place of `run`: the scores alone. What follows them is the reference's own, and weights are handed out."""
+    how: Callable[[], str] | None = None
+    """More of the reason, in words."""
 
 
 PATHS = (
+    Path("short", short.obstacle, short.run, by_itself=False),
     Path("flex", flex.obstacle, flex.run),
     Path("sdpa", sdpa.obstacle, sdpa.run),
     # Compiled and interpreted, but not yet run on a GPU: until then it waits to be asked.
     Path("additive", additive.obstacle, additive.run, by_itself=False),
+    Path("additive_cpu", cpu.obstacle, scored=cpu.scored, how=cpu.how),
 )
 
 
@@ -69,7 +78,8 @@ def explain(call: Call, implementation: str) -> Choice:
     path = pick(call, implementation)
     obstacles = {each.name: said for each in PATHS if (said := each.obstacle(call)) is not None}
     if path is not None:
-        return Choice(path.name, "gives the same answer for this call, faster", obstacles)
+        how = "" if path.how is None else f" ({path.how()})"
+        return Choice(path.name, f"gives the same answer for this call, faster{how}", obstacles)
     if implementation == "reference":
         return Choice("reference", "asked for", obstacles)
     if active():

@@ -1,0 +1,101 @@
+"""The kernels of short rows as functions of tensors: which tiles, which strides."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SHORT = 128
+"""Up to so many queries and keys the gradients are reckoned, all pairs of a head at a time."""
+WIDEST = 128
+"""The widest q, k and value that fit into a program."""
+FREE = 1 << 30
+"""Of `shift`: no bound on what a query sees."""
+LOG2E = 1.4426950408889634
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One call: q [B, T, H, D], k [B, S, G, D], value [B, S, G, E], and which pairs may be attended."""
+
+    q: Tensor
+    k: Tensor
+    value: Tensor
+    queries: Tensor | None
+    """[B] int32: the real ones. None: all."""
+    keys: Tensor | None
+    keep: Tensor | None
+    """[B or 1, H or 1, T or 1, S or 1] booleans."""
+    shift: int
+    """Only keys with s <= t + shift."""
+    scale: float
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int, int, int, int]:
+        """B, T, S, H, G, D, E."""
+        batch, queries, heads, width = self.q.shape
+        return batch, queries, self.k.shape[1], heads, self.k.shape[2], width, self.value.shape[3]
+
+    @property
+    def strides(self) -> list[int]:
+        return [*self.q.stride()[:3], *self.k.stride()[:3], *self.value.stride()[:3]]
+
+    @property
+    def keeps(self) -> list[int]:
+        if self.keep is None:
+            return [0, 0, 0, 0]
+        return [0 if size == 1 else step for size, step in zip(self.keep.shape, self.keep.stride(), strict=True)]
+
+    @property
+    def tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What the kernels read of the mask; any tensor where there is nothing to read."""
+        some = (self.queries, self.keys, self.keep)
+        first, second, third = (self.q if each is None else each for each in some)
+        return first, second, third
+
+    @property
+    def has(self) -> dict[str, bool]:
+        given = {"QUERIES": self.queries, "KEYS": self.keys, "KEEP": self.keep}
+        return {f"HAS_{name}": each is not None for name, each in given.items()}
+
+
+def forward(rows: Rows, exact: bool = False, want_lse: bool = True) -> tuple[Tensor, Tensor]:
+    """The output [B, T, H, E] and the logarithms of the sums of exponentials [B, H, T] (empty where not wanted).
+    `exact`: for an interpreter, which has no products of bfloat16."""
+    from regard.attention.fast.short.kernels import forward_kernel
+
+    B, T, S, H, G, D, E = rows.sizes
+    out = rows.value.new_empty(B, T, H, E)
+    lse = rows.q.new_empty((B, H, T) if want_lse else (0,), dtype=torch.float32)
+    BT, BS, DP, EP = min(_power(T), 64), min(_power(S), 64), _power(D), _power(E)
+    forward_kernel[(B * H, -(-T // BT))](
+        rows.q, rows.k, rows.value, out, lse, *rows.tables, T, S, H, G, D, E, rows.shift, rows.scale * LOG2E,
+        *rows.strides, *rows.keeps, **rows.has, WANT_LSE=want_lse, BT=BT, BS=BS, DP=DP, EP=EP, EXACT=exact,
+        num_warps=_warps(BT * BS, DP),
+    )  # fmt: skip
+    return out, lse
+
+
+def backward(rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """Of q, k and value."""
+    from regard.attention.fast.short.kernels import backward_kernel
+
+    B, T, S, H, G, D, E = rows.sizes
+    grad = grad if grad.stride(-1) == 1 else grad.contiguous()
+    dq, dk, dvalue = rows.q.new_empty(B, T, H, D), rows.k.new_empty(B, S, G, D), rows.value.new_empty(B, S, G, E)
+    BT, BS, DP, EP = _power(T), _power(S), _power(D), _power(E)
+    backward_kernel[(B * G,)](
+        rows.q, rows.k, rows.value, lse, grad, dq, dk, dvalue, *rows.tables, T, S, H, G, D, E, rows.shift,
+        rows.scale, *rows.strides, *grad.stride()[:3], *rows.keeps, **rows.has, BT=BT, BS=BS, DP=DP, EP=EP,
+        EXACT=exact, num_warps=_warps(BT * BS, max(DP, EP)),
+    )  # fmt: skip
+    return dq, dk, dvalue
+
+
+def _warps(cells: int, width: int) -> int:
+    return 8 if cells > 64 * 64 else 4 if cells > 32 * 32 or width > 64 else 2
+
+
+def _power(size: int) -> int:
+    """The next power of two, 16 at the least."""
+    return max(16, 1 << (size - 1).bit_length())
