@@ -58,12 +58,17 @@ class Settled(Cells):
         return repr(self.rule)
 
 
-def _unless_all(real: Tensor) -> Tensor | None:
-    """None where all are real, so that nothing need be cleared (nor shown in a derivation).
+def can_be_looked_at(tensor: Tensor) -> bool:
+    """Whether there are numbers to look at for next to nothing.
 
-    It is looked at only where a look is free: on a GPU it would wait for all work before it, and compiled code
-    has no numbers to look at.
+    On a GPU a look would wait for all work before it; code that is compiled or traced has no numbers yet.
     """
-    if torch.compiler.is_compiling() or (real.device.type != "cpu" and not active()):
-        return real
-    return None if real.all() else real
+    traced: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    return tensor.device.type == "cpu" and not traced and not torch.compiler.is_compiling()
+
+
+def _unless_all(real: Tensor) -> Tensor | None:
+    """None where all are real, so that nothing need be cleared (nor shown in a derivation, which waits for a GPU)."""
+    if can_be_looked_at(real) or active():
+        return None if real.all() else real
+    return real

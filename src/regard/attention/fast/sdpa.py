@@ -1,8 +1,8 @@
 """scaled_dot_product_attention, where it gives the answer of `core`.
 
 It leaks NaN from masked places, gives NaN or means for rows with nothing to attend to (by back end and version)
-and aligns its causal mask at the start. So masked keys are zeroed first, empty rows may see everything and are
-cleared afterwards, and its own causal mask is used only where both alignments agree.
+and aligns its causal mask at the start. So masked keys are zeroed first (or seen to be harmless), empty rows may see
+everything and are cleared afterwards, and its own causal mask is used only where both alignments agree.
 """
 
 from contextlib import nullcontext
@@ -14,11 +14,15 @@ from torch.nn.functional import scaled_dot_product_attention
 from regard.attention import normalise
 from regard.attention.call import Call, cleared, shared
 from regard.attention.masks import Causal
-from regard.attention.scores import DotScore
-from regard.attention.settled import Kept
+from regard.attention.scores import AsDot, DotScore
+from regard.attention.settled import Kept, can_be_looked_at
+from regard.tracing.labels import active
 
 # From how many keys on half precision pays in training on a CPU, measured at width 64 on one with AVX-512 and AMX.
 WIDE_KEYS = 512
+
+# Of numbers up to here neither products, nor sums over a width, nor gradients overflow in float32.
+HARMLESS = 2.0**30
 
 
 def obstacle(call: Call) -> str | None:
@@ -44,13 +48,39 @@ def run(call: Call) -> Tensor:
     if (call.mask is None or causal) and call.bias is None:
         dot = call.score.as_dot(call.query, call.key)
         return _attended(call, *dot, call.value, causal=causal)
-    query, key, value = call.query, call.key, call.value
     kept = call.kept()
-    if kept is not None:
-        query, key, value = cleared(query, kept.queries), cleared(key, kept.keys), cleared(value, kept.keys)
+    dot, value = _without_leaks(call, kept)
     joined, alive = _joined(call, kept)
-    output = _attended(call, *call.score.as_dot(query, key), value, mask=joined)
+    output = _attended(call, *dot, value, mask=joined)
     return output if alive is None else torch.where(alive, output, 0.0)
+
+
+def _without_leaks(call: Call, kept: Kept | None) -> tuple[AsDot, Tensor]:
+    """Query, key and value of which nothing reaches where it may not: padding is zeroed, or seen to be harmless.
+
+    To zero is to write all of them anew. Where they can be looked at a look is far cheaper: the weights there are
+    exactly 0, and so is what a finite number adds by them, forward and backward.
+    """
+    assert isinstance(call.score, DotScore)
+    query, key, value = call.query, call.key, call.value
+    dot = call.score.as_dot(query, key)
+    if kept is None or (kept.queries is None and kept.keys is None) or _harmless(call, dot, value):
+        return dot, value
+    query, key, value = cleared(query, kept.queries), cleared(key, kept.keys), cleared(value, kept.keys)
+    return call.score.as_dot(query, key), value
+
+
+def _harmless(call: Call, dot: AsDot, value: Tensor) -> bool:
+    """Whether all numbers can be looked at, are finite, and too small for a product or sum of them to overflow."""
+    exact = value.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
+    if not exact or not can_be_looked_at(value) or active():  # a look would stand among the steps of a derivation
+        return False
+    try:
+        bounds = [torch.aminmax(each.detach()) for each in (dot.query, dot.key, value)]
+        largest = [max(-float(low), float(high)) for low, high in bounds]
+    except RuntimeError:  # they have no numbers of their own, as under vmap
+        return False
+    return all(each <= HARMLESS for each in largest) and abs(dot.scale) <= HARMLESS  # and no NaN
 
 
 def _attended(
