@@ -77,21 +77,79 @@ def test_two_models_that_are_alike_are_not_called_different() -> None:
     assert "no difference from one that this data can tell" in found[1].verdict(found[0], "one")
 
 
+def one_each(right: list[float]) -> np.ndarray[Any, Any]:
+    return np.array([(each, 1.0) for each in right])
+
+
+def mean(sums: Any) -> Any:
+    return sums[..., 0] / sums[..., 1]
+
+
 def test_counts_are_compared_by_the_same_test() -> None:
     dice = np.random.default_rng(0)
     base = (dice.random(300) < 0.7).astype(float)
     same, worse = np.roll(base, 7), base * (dice.random(300) < 0.7)
-    found = compare_counts("accuracy", [base.tolist(), same.tolist(), worse.tolist()])
+    found = compare_counts("accuracy", [one_each(each.tolist()) for each in (base, same, worse)], mean)
     assert found[0].p is None
     assert not found[1].differs
     assert found[2].differs
     assert found[2].verdict(found[0], "base").startswith("worse than base by 0.")
     few = base.copy()
     few[np.flatnonzero(base)[:8]] = 0  # a small difference, and always the same way: only a paired test sees it
-    assert compare_counts("accuracy", [base.tolist(), few.tolist()])[1].differs
+    assert compare_counts("accuracy", [one_each(base.tolist()), one_each(few.tolist())], mean)[1].differs
     # the interval is that of a share: 1.96 √(p (1 - p) / n)
     share = base.mean()
     assert found[0].interval == pytest.approx(1.96 * (share * (1 - share) / 300) ** 0.5, rel=0.12)
+
+
+TAGS = (["B-PER", "I-PER", "O"], ["O", "B-LOC", "O"], ["O"], ["B-LOC", "O", "B-PER"])
+CASES: dict[str, tuple[Examples, list[Any], list[Any]]] = {
+    "text": (
+        Examples("t", ("a", "b", "c", "d"), (("the cat",), ("a dog", "the dog"), ("it rains now",), ("no",)), "text"),
+        ["the cat", "the dog", "it rains", "yes"], ["a cat", "dog", "rains", "no"],
+    ),
+    "tags": (
+        Examples("t", (["a"] * 3, ["b"] * 3, ["c"], ["d"] * 3), tuple((each,) for each in TAGS), "tags"),
+        [("B-PER", "I-PER", "O"), ("O", "O", "O"), ("O",), ("B-LOC", "O", "B-LOC")],
+        [("B-PER", "O", "O"), ("B-ORG", "B-LOC", "O"), ("O",), ("O", "O", "O")],
+    ),
+    "label": (Examples("l", ("a", "b", "c"), (("x",), ("y",), ("x",)), "label"), ["x", "x", "x"], ["x", "y", "z"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "measure"), [
+    *(("text", each) for each in ("exact", "whole", "wer", "cer")),
+    *(("tags", each) for each in ("accuracy", "f1", "spans")), ("label", "accuracy"), ("label", "f1"),
+])  # fmt: skip
+def test_whatever_is_measured_is_compared_and_is_the_score_itself(kind: str, measure: str) -> None:
+    examples, one, other = CASES[kind]
+    found = [assess(name, examples, outputs, measures=[measure]) for name, outputs in (("one", one), ("other", other))]
+    [(name, tests)] = compared(found).items()
+    assert name == found[0].scores[0].name
+    for each, test in zip(found, tests, strict=True):
+        assert test.score.value == pytest.approx(each.scores[0].value)
+        assert test.score.higher_is_better == each.scores[0].higher_is_better
+    assert tests[1].p is not None
+
+
+def test_a_mean_is_drawn_for_each_sample_the_same_for_all_models() -> None:
+    counts = np.random.default_rng(1).random((40, 2))
+    one, other = compare_counts("x", [counts, counts * [2, 1]], lambda sums: sums[..., 0] / sums[..., 1], samples=50)
+    assert other.mean == pytest.approx(2 * one.mean)
+    assert other.interval == pytest.approx(2 * one.interval)
+
+
+def test_spans_are_scored_by_their_kind() -> None:
+    examples, one, _ = CASES["tags"]
+    found = assess("m", examples, one)
+    kinds = {name: (each.right, each.said, each.true) for name, each in found.by_span.items()}
+    assert kinds == {"LOC": (1, 2, 2), "PER": (1, 1, 2)}
+    assert found.scores[0].value == pytest.approx(2 * 2 / (3 + 4))
+    table = tables.labels(found).splitlines()
+    assert table[-3].split() == ["span", "precision", "recall", "F1", "true"]
+    assert record(found)["spans"]["PER"]["recall"] == 0.5
+    assert "<th>span</th>" in page([found])
+    assert assess("m", *CASES["label"][:2]).by_span == {}
 
 
 def test_diagnostics_say_what_lies_behind_a_low_score() -> None:
@@ -166,6 +224,8 @@ def test_tables_show_what_was_found() -> None:
     assert said.index("BLEU") < said.index("chrF2") < said.index("TER")
     labels = assess("m", Examples("l", ("a", "b"), (("x",), ("y",)), "label"), ["x", "x"])
     assert [line.split() for line in tables.confusion(labels).splitlines()[1:]] == [["x", "1", "·"], ["y", "1", "·"]]
+    narrow = tables.confusion(labels, width=15).split("\n\n")
+    assert [part.splitlines()[0].split() for part in narrow] == [["true,", "told", "x"], ["true,", "told", "y"]]
     assert tables.labels(labels).splitlines()[2].split() == ["y", "0.0000", "0.0000", "0.0000", "1"]
     assert "length to references" in tables.diagnostics(bad)
     assert tables.worst(bad, 1).count("source") == 1

@@ -8,7 +8,8 @@ from typing import Any
 from regard.evaluation import scores as scoring
 from regard.evaluation.by_length import Bucket, by_length
 from regard.evaluation.diagnostics import Diagnostics, diagnose
-from regard.evaluation.measures import Options, chosen, flat
+from regard.evaluation.evaluating import are_spans
+from regard.evaluation.measures import Options, chosen, counted, flat
 from regard.evaluation.reading import Examples
 from regard.evaluation.scores import F1, Score, Text
 from regard.evaluation.significance import Compared, compare_counts, compare_texts
@@ -33,6 +34,10 @@ class Assessment:
     by_label: dict[Hashable, F1] = field(default_factory=dict)
     """For tags and labels."""
     confusion: Counter[tuple[Hashable, Hashable]] = field(default_factory=Counter)
+    measures: tuple[str, ...] = ()
+    """The names of the first scores, as they are asked for; further scores have none."""
+    by_span: dict[Hashable, F1] = field(default_factory=dict)
+    """For BIO tags, each kind of span."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What the outputs came about with, and how fast."""
     options: Options = field(default_factory=Options)
@@ -63,7 +68,7 @@ def assess(
     scores = [measure(outputs, examples.references, options) for measure in asked.values()] if len(examples) else []
     found = Assessment(
         model, examples, tuple(outputs), (*scores, *further), by_length(list(map(words_of, examples.sources)), some),
-        settings=dict(settings or {}), options=options,
+        measures=tuple(asked) if scores else (), settings=dict(settings or {}), options=options,
     )  # fmt: skip
     return _with_details(found, unknown, ended)
 
@@ -76,7 +81,10 @@ def _with_details(found: Assessment, unknown: Sequence[float], ended: Sequence[b
             found, diagnostics=diagnose(sources, found.outputs, examples.references, unknown=unknown, ended=ended)
         )
     said, true = flat(found.outputs, examples.references)
-    return replace(found, by_label=scoring.f1_by_label(said, true), confusion=scoring.confusion(said, true))
+    found = replace(found, by_label=scoring.f1_by_label(said, true), confusion=scoring.confusion(said, true))
+    if examples.kind != "tags" or not are_spans(true):
+        return found
+    return replace(found, by_span=scoring.f1_by_span(found.outputs, [several[0] for several in examples.references]))
 
 
 def words_of(source: Any) -> int:
@@ -88,30 +96,19 @@ def words_of(source: Any) -> int:
 
 def compared(found: Sequence[Assessment]) -> dict[str, list[Compared]]:
     """Each measure of several models on the same data, the first being the one the others are compared with."""
-    first = found[0]
-    references = first.examples.references
-    if first.examples.kind == "text":
-        tests: dict[str, list[Compared]] = {
-            score.name: compare_texts(
-                name, [each.outputs for each in found], references, lowercase=first.options.lowercase,
-                tokenize=first.options.tokenize,
-            )
-            for name in TEXTS
-            if (score := _score(first, name)) is not None
-        }  # fmt: skip
-        if tests:
-            return tests
-        return {"exact": compare_counts("exact", [_right(each) for each in found])}
-    return {"accuracy": compare_counts("accuracy", [_right(each) for each in found])}
+    tests: dict[str, list[Compared]] = {}
+    for name, score in zip(found[0].measures, found[0].scores, strict=False):
+        tests[score.name] = _texts(found, name) if name in TEXTS else _counts(found, name, score)
+    return tests
 
 
-def _score(found: Assessment, name: str) -> Score | None:
-    return next((score for score in found.scores if score.name.casefold().startswith(name)), None)
+def _texts(found: Sequence[Assessment], name: Text) -> list[Compared]:
+    references, options = found[0].examples.references, found[0].options
+    return compare_texts(
+        name, [each.outputs for each in found], references, lowercase=options.lowercase, tokenize=options.tokenize
+    )
 
 
-def _right(found: Assessment) -> list[float]:
-    """1 for each example that is right; of tags the share that is."""
-    pairs = zip(found.outputs, found.examples.references, strict=True)
-    if found.examples.kind != "tags":
-        return [float(output in several) for output, several in pairs]
-    return [sum(a == b for a, b in zip(said, several[0], strict=True)) / max(len(said), 1) for said, several in pairs]
+def _counts(found: Sequence[Assessment], name: str, score: Score) -> list[Compared]:
+    each = counted(name, [one.outputs for one in found], found[0].examples.references)
+    return compare_counts(score.name, each.counts, each.figure, higher_is_better=score.higher_is_better)

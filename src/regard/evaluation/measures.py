@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.evaluation import scores as scoring
 from regard.evaluation.evaluating import are_spans
@@ -107,3 +111,88 @@ def flat(outputs: Outputs, references: References) -> tuple[list[Any], list[Any]
                 raise ValueError(f"output {number}: {len(said)} tags for {len(true)} words")
         return [tag for tags in outputs for tag in tags], [tag for tags in truths for tag in tags]
     return list(outputs), truths
+
+
+# What measures are sums of, for a test that draws examples anew
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A measure as a figure of sums over the examples."""
+
+    counts: tuple[NDArray[Any], ...]
+    """For each model [examples, n]."""
+    figure: Callable[[NDArray[Any]], NDArray[Any]]
+    """Sums [..., n] → [...]."""
+
+
+def counted(name: str, models: Sequence[Outputs], references: References) -> Counted:
+    """One of the measures that sacreBLEU does not know, for the outputs of several models."""
+    if name == "f1":
+        pairs = [_as_lists(outputs, references) for outputs in models]
+        labels = sorted({each for some in pairs for pair in some for part in pair for each in part}, key=str)
+        return Counted(tuple(_by_label(some, labels) for some in pairs), _macro)
+    of_one: dict[str, Callable[[Outputs, References], Counts]] = {
+        "exact": _exact, "whole": _whole, "wer": partial(_edits, str.split), "cer": partial(_edits, list),
+        "accuracy": _accuracy, "spans": _spans,
+    }  # fmt: skip
+    counts = tuple(np.array(of_one[name](outputs, references)) for outputs in models)
+    return Counted(counts, _f1 if name == "spans" else _share)
+
+
+Counts = list[tuple[float, ...]]
+
+
+def _exact(outputs: Outputs, references: References) -> Counts:
+    return [(float(output in several), 1.0) for output, several in zip(outputs, references, strict=True)]
+
+
+def _whole(outputs: Outputs, references: References) -> Counts:
+    return [(1 - right, one) for right, one in _exact(outputs, references)]
+
+
+def _edits(split: Callable[[str], list[str]], outputs: Outputs, references: References) -> Counts:
+    pairs = zip(outputs, references, strict=True)
+    return [scoring.nearest(split(output), [split(each) for each in several]) for output, several in pairs]
+
+
+def _accuracy(outputs: Outputs, references: References) -> Counts:
+    pairs = _as_lists(outputs, references)
+    return [(sum(a == b for a, b in zip(said, true, strict=True)), len(true)) for said, true in pairs]
+
+
+def _spans(outputs: Outputs, references: References) -> Counts:
+    return [scoring.spans_of(said, true) for said, true in _as_lists(outputs, references)]
+
+
+def _as_lists(outputs: Outputs, references: References) -> list[tuple[Sequence[Any], Sequence[Any]]]:
+    """Tags as they are, a label as a list of one."""
+    pairs = zip(outputs, references, strict=True)
+    return [((said,), (true[0],)) if isinstance(true[0], str) else (said, true[0]) for said, true in pairs]
+
+
+def _by_label(pairs: Sequence[tuple[Sequence[Any], Sequence[Any]]], labels: Sequence[Any]) -> NDArray[Any]:
+    """[examples, 3 labels]: of each label how often it is right, said, true."""
+    place = {name: number for number, name in enumerate(labels)}
+    counts = np.zeros((len(pairs), len(labels), 3), np.int32)
+    for row, (said, true) in zip(counts, pairs, strict=True):
+        for one, other in zip(said, true, strict=True):
+            row[place[one], 0] += one == other
+            row[place[one], 1] += 1
+            row[place[other], 2] += 1
+    return counts.reshape(len(pairs), -1)
+
+
+def _share(sums: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(sums[..., 0] / np.maximum(sums[..., 1], 1e-9))
+
+
+def _f1(sums: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(2 * sums[..., 0] / np.maximum(sums[..., 1] + sums[..., 2], 1e-9))
+
+
+def _macro(sums: NDArray[Any]) -> NDArray[Any]:
+    """The mean over the labels that are said or true in a sample."""
+    by_label = sums.reshape(*sums.shape[:-1], -1, 3)
+    there = by_label[..., 1:].sum(-1) > 0
+    return np.asarray((_f1(by_label) * there).sum(-1) / np.maximum(there.sum(-1), 1))

@@ -1,8 +1,10 @@
 """An assessment as plain values, for JSON."""
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from regard.evaluation.assessment import Assessment
+from regard.evaluation.scores import F1
 
 
 def record(found: Assessment) -> dict[str, Any]:
@@ -24,11 +26,17 @@ def record(found: Assessment) -> dict[str, Any]:
         held["diagnostics"] = shares | {"hints": list(found.diagnostics.hints)}
         held["worst"] = [vars(each) | {"place": each.place + 1} for each in found.diagnostics.worst]
     if found.by_label:
-        held["labels"] = {
-            str(name): {"precision": one.precision, "recall": one.recall, "f1": one.f1, "true": one.true}
-            for name, one in found.by_label.items()
-        }
+        held["labels"] = _f1s(found.by_label)
+        if found.by_span:
+            held["spans"] = _f1s(found.by_span)
         held["confusion"] = [
             {"true": str(true), "told": str(said), "count": count} for (true, said), count in found.confusion.items()
         ]
     return held
+
+
+def _f1s(each: Mapping[Hashable, F1]) -> dict[str, dict[str, float]]:
+    return {
+        str(name): {"precision": one.precision, "recall": one.recall, "f1": one.f1, "true": one.true}
+        for name, one in each.items()
+    }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regard.evaluation.assessment import Assessment, compared
 from regard.evaluation.pictures.curves import by_length
 from regard.evaluation.scores import Score
-from regard.evaluation.tables import number
+from regard.evaluation.tables import label_rows, number
 from regard.version import __version__
 
 Row = Sequence[str]
@@ -144,15 +144,11 @@ def _of_one(found: Assessment, shown: Sequence[Shown]) -> list[tuple[str, str]]:
 def _labels(found: Assessment) -> str:
     if not found.by_label:
         return ""
-    rows = [
-        (str(name), number(one.precision), number(one.recall), number(one.f1), f"{one.true:,}")
-        for name, one in found.by_label.items()
-    ]
     names = list(map(str, found.by_label))
     counts = {(str(true), str(said)): count for (true, said), count in found.confusion.items()}
     confusion = [(true, *(str(counts.get((true, said), "")) for said in names)) for true in names]
     return (
-        table(("label", "precision", "recall", "F1", "true"), rows, range(1, 5))
+        "".join(table(head, rows, range(1, 5)) for head, rows in label_rows(found))
         + "<h3>Truths (rows) and what was told (columns)</h3>"
         + table(("", *names), confusion, range(1, len(names) + 1))
     )

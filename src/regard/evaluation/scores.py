@@ -123,10 +123,24 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 def span_f1(outputs: Sequence[Sequence[str]], truths: Sequence[Sequence[str]]) -> F1:
     """Over all sentences: a span is right when its ends and its kind are."""
-    said = [{*spans(tags)} for tags in outputs]
-    true = [{*spans(tags)} for tags in truths]
-    right = sum(len(a & b) for a, b in _paired(said, true))
-    return F1(right, sum(map(len, said)), sum(map(len, true)))
+    each = [spans_of(said, true) for said, true in _paired(outputs, truths)]
+    return F1(*(sum(one[place] for one in each) for place in range(3)))
+
+
+def spans_of(output: Sequence[str], truth: Sequence[str]) -> tuple[int, int, int]:
+    """Of one sentence: spans that are right, said, true."""
+    said, true = {*spans(output)}, {*spans(truth)}
+    return len(said & true), len(said), len(true)
+
+
+def f1_by_span(outputs: Sequence[Sequence[str]], truths: Sequence[Sequence[str]]) -> dict[Hashable, F1]:
+    """The same for each kind of span there is."""
+    right, said, true = Counter[str](), Counter[str](), Counter[str]()
+    for output, truth in _paired(outputs, truths):
+        one, other = {*spans(output)}, {*spans(truth)}
+        for counts, found in ((right, one & other), (said, one), (true, other)):
+            counts.update(kind for _, _, kind in found)
+    return {kind: F1(right[kind], said[kind], true[kind]) for kind in sorted({*said, *true})}
 
 
 def confusion(outputs: Sequence[Hashable], truths: Sequence[Hashable]) -> Counter[tuple[Hashable, Hashable]]:
@@ -146,11 +160,13 @@ def edits(output: Sequence[Hashable], truth: Sequence[Hashable]) -> int:
 
 def error_rate(outputs: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Score:
     """Edits per unit of the reference (words, phones): of several references the one that is nearest counts."""
-    wrong = length = 0
-    for output, several in _paired(outputs, references):
-        best = min(several, key=lambda truth: (edits(output, truth), len(truth)))
-        wrong, length = wrong + edits(output, best), length + len(best)
-    return Score("error rate", _share(wrong, length), higher_is_better=False)
+    each = [nearest(output, several) for output, several in _paired(outputs, references)]
+    return Score("error rate", _share(sum(n for n, _ in each), sum(n for _, n in each)), higher_is_better=False)
+
+
+def nearest(output: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Edits from the reference that is nearest, and its length."""
+    return min((edits(output, truth), len(truth)) for truth in references)
 
 
 def whole_error_rate(outputs: Sequence[Hashable], references: Sequence[Sequence[Hashable]]) -> Score:

@@ -4,11 +4,12 @@ The test set is drawn anew, with repetition, a thousand times, the same for both
 least as large would come about if there were none (Koehn 2004, in sacreBLEU's form).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.evaluation.scores import Score, Text, columns, metric_of
 
@@ -73,18 +74,37 @@ def compare_texts(
 
 
 def compare_counts(
-    name: str, right: Sequence[Sequence[float]], *, higher_is_better: bool = True, samples: int = SAMPLES
+    name: str,
+    counts: Sequence[NDArray[Any]],
+    figure: Callable[[NDArray[Any]], NDArray[Any]],
+    *,
+    higher_is_better: bool = True,
+    samples: int = SAMPLES,
 ) -> list[Compared]:
-    """The same test for the mean of a number that each example has, such as 1 where it is right."""
-    values = np.array(right, float)
-    draws = np.random.default_rng(SEED).integers(0, values.shape[1], (samples, values.shape[1]))
-    means = values[:, draws].mean(-1)
+    """The same test for a figure that is made of sums over the examples, such as a share or an F1.
+
+    counts: for each model [examples, n], what each example adds to the n sums; figure: sums [..., n] → figure [...].
+    """
+    each = np.stack([np.asarray(one, float) for one in counts])
+    drawn = figure(_sums(each, samples))  # [models, samples]
+    own = figure(each.sum(1))
     found = []
-    for number, (own, drawn) in enumerate(zip(values, means, strict=True)):
-        difference = abs(float(own.mean() - values[0].mean()))
-        shifted = drawn - means[0]
-        extreme = int((np.abs(shifted - shifted.mean()) >= difference).sum())
-        interval = float(np.quantile(drawn, 0.975) - np.quantile(drawn, 0.025)) / 2
+    for number in range(len(each)):
+        shifted = drawn[number] - drawn[0]
+        extreme = int((np.abs(shifted - shifted.mean()) >= abs(float(own[number] - own[0]))).sum())
+        interval = float(np.quantile(drawn[number], 0.975) - np.quantile(drawn[number], 0.025)) / 2
         p = None if number == 0 else (extreme + 1) / (samples + 1)
-        found.append(Compared(Score(name, float(own.mean()), higher_is_better), float(drawn.mean()), interval, p))
+        score = Score(name, float(own[number]), higher_is_better)
+        found.append(Compared(score, float(drawn[number].mean()), interval, p))
     return found
+
+
+def _sums(each: NDArray[Any], samples: int) -> NDArray[Any]:
+    """[models, samples, n] of [models, examples, n]: the sums over examples that are drawn anew for each sample."""
+    models, examples, n = each.shape
+    dice, flat = np.random.default_rng(SEED), each.transpose(1, 0, 2).reshape(examples, -1)
+    found = []
+    for _ in range(samples):
+        times = np.bincount(dice.integers(0, examples, examples), minlength=examples)
+        found.append(times @ flat)
+    return np.stack(found, 1).reshape(models, n, samples).transpose(0, 2, 1)

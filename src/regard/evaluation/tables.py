@@ -47,12 +47,24 @@ def lengths(found: Sequence[Assessment]) -> str:
 
 
 def labels(found: Assessment) -> str:
-    """Precision, recall and F1 of each label."""
-    rows = [
-        (str(name), number(one.precision), number(one.recall), number(one.f1), f"{one.true:,}")
-        for name, one in found.by_label.items()
+    """Precision, recall and F1 of each label, and of each kind of span."""
+    parts = [grid(head, rows) for head, rows in label_rows(found)]
+    return "\n\n".join(parts)
+
+
+def label_rows(found: Assessment) -> list[tuple[Row, list[Row]]]:
+    """A head and rows for labels, and for spans where tags are such."""
+    return [
+        (
+            (what, "precision", "recall", "F1", "true"),
+            [
+                (str(name), number(one.precision), number(one.recall), number(one.f1), f"{one.true:,}")
+                for name, one in each.items()
+            ],
+        )
+        for what, each in (("label", found.by_label), ("span", found.by_span))
+        if each
     ]
-    return grid(("label", "precision", "recall", "F1", "true"), rows)
 
 
 def confusion(found: Assessment, most: int = 20, width: int | None = None) -> str:
