@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.worked import problem_from, slips, solve
+from regard.worked import instead, problem_from, solve
 from regard.worked.marking import mark
 from tests.worked.answers import SMALL, answered_truly, as_claimed, asked, with_cell, written_out
 
@@ -181,6 +181,59 @@ def test_a_slip_is_not_named_against_right_numbers_before_it() -> None:
     assert not (marks["A"].slip or "").startswith("no scaling")
 
 
+AGAINST = "title: t\ngiven: {E: [[3.94, 4.61], [4.87, 5.29]]}\nsteps:\n  S: scale(E, 4)\n  A: softmax(S)\n  t: sum(S)\n"
+
+
+def test_a_slip_against_right_numbers_before_it_says_so() -> None:
+    problem = problem_from(AGAINST)
+    unscaled = problem.given["E"].value.softmax(-1)
+    marked = mark(answered_truly(problem, 3, A=unscaled))["A"]
+    assert marked.against == ("S",)
+    assert marked.slip == (
+        "no scaling: E was not divided by the root of 4; your S has no such slip, so A was not worked from it"
+    )
+    # What follows from earlier numbers was scaled as well.
+    after = {"E_2": "E + 3", "S": "scale(E_2, 4)", "A": "softmax(S)"}
+    claims = {"E_2": "[[8, 7], [7, 8]]", "S": "[[4, 3.5], [3.5, 4]]", "A": "[[0.731, 0.269], [0.269, 0.731]]"}
+    marks = mark(asked(after, {"E": "[[3.94, 4.61], [4.87, 5.29]]"}, claims))
+    assert [step.verdict for step in marks.steps] == ["wrong", "follows", "wrong"]
+    assert marks["A"].against == ("S",)
+
+
+def test_nothing_is_said_against_a_slip_in_a_step_left_out_or_wrong_itself() -> None:
+    problem = problem_from(AGAINST)
+    answer = answered_truly(problem, 3, A=problem.given["E"].value.softmax(-1))
+    alone = {name: claim for name, claim in answer.claimed.items() if name != "S"}
+    for claimed in (alone, answer.claimed | {"S": answer.claimed["A"]}):
+        marked = mark(replace(answer, claimed=claimed))["A"]
+        assert (marked.slip or "").startswith("no scaling: ")
+        assert (marked.slip or "").endswith("the root of 4")
+        assert marked.against == ()
+
+
+def test_all_steps_against_a_slip_are_named() -> None:
+    problem = problem_from(
+        SMALL.replace("  E: scale(Q @ K.T, 16)\n", "  E: Q @ K.T\n  S: scale(E, 16)\n").replace("mask(E", "mask(S")
+    )
+    values = solve(problem).values
+    by_d = (values["E"] / 16).masked_fill(LOWER == 0, -math.inf)
+    marked = mark(answered_truly(problem, 6, A=by_d.softmax(-1)))["A"]
+    assert (marked.slip or "").startswith("divided by d instead of its root: ")
+    assert (marked.slip or "").endswith("; your S and M have no such slip, so A was not worked from them")
+    late = mark(answered_truly(problem, 6, A=values["S"].softmax(-1) * LOWER))["A"]
+    assert (late.slip or "").startswith("mask after softmax: ")
+    assert late.against == ("M",)
+
+
+def test_one_digit_is_no_evidence_against_right_numbers() -> None:
+    # 9 is the sum without scaling, and may be any other mistake; 9.3 is less likely to be one.
+    for cells, claim, named in (("[[3, 3], [2, 1]]", "9", False), ("[[3, 3], [2, 1.3]]", "9.3", True)):
+        problem = problem_from(AGAINST.replace("[[3.94, 4.61], [4.87, 5.29]]", cells))
+        marked = mark(with_cell(answered_truly(problem, 1), "t", 0, claim))["t"]
+        assert marked.verdict == "wrong"
+        assert (marked.slip or "").startswith("no scaling") == named
+
+
 def test_a_slip_that_misses_right_cells_of_the_same_row_is_not_named() -> None:
     problem = problem_from(THREE)
     values = solve(problem).values
@@ -208,7 +261,7 @@ def test_the_search_for_slips_ends_where_it_takes_too_long(monkeypatch: pytest.M
     values = solve(problem).values
     answer = answered_truly(problem, 4, E=values["Q"] @ values["K"].T)
     assert (mark(answer)["E"].slip or "").startswith("no scaling")
-    monkeypatch.setattr(slips, "MOST_LOOKS", 3)
+    monkeypatch.setattr(instead, "MOST_LOOKS", 3)
     assert [step.slip for step in mark(answer).steps] == [None] * len(answer.steps)
 
 

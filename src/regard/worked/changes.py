@@ -113,7 +113,7 @@ def other_axis(node: Node, setting: Setting) -> Iterator[Change]:
 
 
 def mask_after(node: Node, setting: Setting) -> Iterator[Change]:
-    if (masked := _masked_weights(node, setting)) is not None:
+    if (masked := _masked_weights(node)) is not None:
         said = "mask after softmax: weights were blocked after they had been made, so their rows no longer sum to one"
         plain = node.with_parts(masked.parts[0], *node.parts[1:])
         yield Change(Blanked(plain, masked, 0.0), said)
@@ -125,10 +125,10 @@ def no_mask(node: Node, setting: Setting) -> Iterator[Change]:
         yield Change(node.parts[0], "no mask: places that may not be seen were let through")
 
 
-def _masked_weights(node: Node, setting: Setting) -> Call | None:
-    """The mask under `softmax(mask(…))`, also where it is a step of its own."""
+def _masked_weights(node: Node) -> Call | None:
+    """The mask in `softmax(mask(…))`."""
     if isinstance(node, Call) and node.function in ("softmax", "sparsemax"):
-        inner = setting.behind(node.parts[0])
+        inner = node.parts[0]
         return inner if isinstance(inner, Call) and inner.function == "mask" else None
     return None
 

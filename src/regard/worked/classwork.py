@@ -128,7 +128,9 @@ def _first(marks: Marks) -> str:
     if marks.first_wrong is None:
         return "-"
     step, cell = marks.first_wrong
-    return f"{step.name}[{','.join(map(str, cell.place))}]" + (f", {step.slip.partition(':')[0]}" if step.slip else "")
+    though = f", though not in {', '.join(step.against)}" if step.against else ""
+    slip = f", {step.slip.partition(':')[0]}{though}" if step.slip else ""
+    return f"{step.name}[{','.join(map(str, cell.place))}]{slip}"
 
 
 def _line(row: Sequence[str], sizes: Sequence[int]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.worked.attempt import Attempt, Slip
 from regard.worked.formula import Formula
 from regard.worked.known import Known, Recipe, Verdict
 from regard.worked.limits import spelled as shape_spelled
@@ -27,7 +28,7 @@ from regard.worked.missed import missed
 from regard.worked.notation import spelled
 from regard.worked.problem import Claimed, Given, Problem, ProblemStep
 from regard.worked.reach import Reach
-from regard.worked.slips import Attempt, Slip, named
+from regard.worked.slips import named
 from regard.worked.solution import solve
 from regard.worked.tolerance import Written, written
 
@@ -81,7 +82,8 @@ class _Marker:
         slip = self._slip(name, recipe, tuple(cells), true)
         if slip:
             cells = [_excused_no_more(cell) if place in slip.others else cell for place, cell in enumerate(cells)]
-        told = StepMark(name, spelled(recipe.root), _worst(cells), tuple(cells), slip and slip.text)
+        slipped = (slip.text, slip.against) if slip else (None, ())
+        told = StepMark(name, spelled(recipe.root), _worst(cells), tuple(cells), *slipped)
         places = {cell.place: place for place, cell in enumerate(cells)}
         told = replace(told, missed=self._missed(step, told, places))
         self._remember(name, claimed.value.reshape(true.shape), cells)

@@ -39,6 +39,8 @@ class StepMark:
     """Row by row, where the step was answered at all; those left blank are unclaimed."""
     slip: str | None = None
     """The usual slip that explains every wrong cell."""
+    against: tuple[str, ...] = ()
+    """Steps before in which that slip would have been made, and which were answered without it."""
     misfit: str | None = None
     """Where another shape was claimed: which, and which is right. Cells too many are wrong then, and those missing."""
     missed: str = ""
