@@ -104,9 +104,20 @@ def test_what_is_too_long_is_refused_with_its_limit_and_the_rest_is_done(model: 
     lines = model.translate(["one two.\nthree."], to="es", cut="never")[0]
     assert lines.problem == ""
     assert lines.parts == ()
-    sentence = "one " * 700
-    with pytest.raises(Misuse, match=r"a sentence of [\d,]+ tokens .* at most 512 tokens"):
-        model.translate([sentence], to="es")
+
+
+def test_a_sentence_that_is_too_long_is_cut_at_its_clauses_and_that_is_told(model: Pipeline, monkeypatch: Any) -> None:
+    monkeypatch.setattr(type(model), "longest", property(lambda self: 9))
+    first, second = "one two three four;", "five six seven."
+    [whole] = model.translate([f"{first}  {second}"], to="es")
+    parts = model.translate([first, second], to="es")
+    assert whole.text == f"{parts[0].text}  {parts[1].text}"
+    note = "a sentence of more than 9 tokens ('one two three four;  five six …') was cut into 2"
+    assert whole.remarks[0] == note
+    assert whole.record()["remarks"][0] == note
+    assert model.translate(["one two."], to="es")[0].notes == ()
+    [endless] = model.translate(["one" * 40], to="es")
+    assert "".join(each.source for each in endless.parts) == "one" * 40
 
 
 def test_languages_are_those_of_the_model(model: Pipeline) -> None:

@@ -97,11 +97,11 @@ def of_text(cutting: Cutting, results: Sequence[Result]) -> Result:
     if not results:
         return Result(cutting.text, "")
     if len(results) == 1:
-        return replace(results[0], source=cutting.text)
+        return replace(results[0], source=cutting.text, notes=cutting.notes)
     best = joined_parts(cutting, results)
     ranks = range(max(len(each.others) for each in results))
     others = [joined_parts(cutting, [_ranked(each, rank) for each in results]) for rank in ranks]
-    return replace(best, others=tuple(others))
+    return replace(best, others=tuple(others), notes=cutting.notes)
 
 
 def _ranked(result: Result, rank: int) -> Result:

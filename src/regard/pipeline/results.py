@@ -150,11 +150,13 @@ class Result:
     """The share of the source's tokens that the model does not know."""
     problem: str = ""
     """Why there is no output."""
+    notes: tuple[str, ...] = ()
+    """What was done to the source."""
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a person should know before trusting the output."""
-        found = [REMARKS[self.ending]]
+        found = [*self.notes, REMARKS[self.ending]]
         if self.unknown >= 0.5:
             found.append(f"the model does not know {self.unknown:.0%} of the source's tokens")
         found += [f"{each.source[:40]!r}: {remark}" for each in self.parts for remark in each.remarks]

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
+from regard.text.clauses import clauses
 from regard.text.sentences import Sentence, sentences
 
 Cut = Literal["long", "always", "never"]
@@ -32,6 +33,8 @@ class Cutting:
     sentences: tuple[Sentence, ...] = ()
     """Where it was cut; a sentence without words has no part."""
     problem: str = ""
+    notes: tuple[str, ...] = ()
+    """What a person should know of how it was cut."""
 
 
 def target_language(asked: str | None, tags: Sequence[str], about: Mapping[str, Any]) -> str | None:
@@ -63,20 +66,43 @@ def cut(text: str, longest: int, how: Cut, encode: Callable[[list[str]], list[li
         came = f"{len(tokens):,} tokens" if tokens is not None else f"{len(plain):,} characters"
         return Cutting(text, (), problem=f"too long: {came}, and at most {longest:,} tokens are taken at once")
     found = sentences(text)
+    if longer := next((each.text for each in found if len(each.text) > ENDLESS), None):
+        said = (
+            f"a sentence of {len(longer):,} characters ({_begins(longer)!r}), and at most {longest:,} tokens are taken"
+        )
+        return Cutting(text, (), problem=f"{said} at once")
+    found, notes = _cut_further(found, longest, encode)
     spoken = [each.text for each in found if each.text]
-    if longer := next((each for each in spoken if len(each) > CHARACTERS * longest), None):
-        return Cutting(text, (), problem=_too_long(longer, None, longest))
     parts = [Part(each, tokens) for each, tokens in zip(spoken, encode(spoken), strict=True)]
-    if worst := next((each for each in parts if len(each.tokens) > longest), None):
-        return Cutting(text, (), problem=_too_long(worst.text, len(worst.tokens), longest))
-    return Cutting(text, tuple(parts), tuple(found))
+    return Cutting(text, tuple(parts), tuple(found), notes=tuple(notes))
+
+
+def _cut_further(
+    found: Sequence[Sentence], longest: int, encode: Callable[[list[str]], list[list[int]]]
+) -> tuple[list[Sentence], list[str]]:
+    """A sentence that is too long, in parts that are not; each is told."""
+
+    def fits(text: str) -> bool:
+        return len(text) <= CHARACTERS * longest and len(encode([text])[0]) <= longest
+
+    cut, notes = list[Sentence](), list[str]()
+    for each in found:
+        parts = list(clauses(each, fits))
+        if len(parts) > 1:
+            notes.append(
+                f"a sentence of more than {longest:,} tokens ({_begins(each.text)!r}) was cut into {len(parts)}"
+            )
+        cut += parts
+    return cut, notes
 
 
 CHARACTERS = 64
 """No token stands for more characters than this on average: a longer text is too long before it is encoded."""
 
 
-def _too_long(sentence: str, tokens: int | None, longest: int) -> str:
-    length = f"{len(sentence):,} characters" if tokens is None else f"{tokens:,} tokens"
-    begins = sentence[:30] + ("…" if len(sentence) > 30 else "")
-    return f"a sentence of {length} ({begins!r}), and at most {longest:,} tokens are taken at once"
+ENDLESS = 50_000
+"""A sentence of more characters is none, and is not cut into parts."""
+
+
+def _begins(sentence: str) -> str:
+    return sentence[:30] + ("…" if len(sentence) > 30 else "")
