@@ -77,6 +77,15 @@ def test_two_models_that_are_alike_are_not_called_different() -> None:
     assert "no difference from one that this data can tell" in found[1].verdict(found[0], "one")
 
 
+def test_a_model_beside_itself_is_no_worse() -> None:
+    truth = sentences(20)
+    outputs = spoiled(truth, 0.3, 1)
+    for name in ("bleu", "chrf", "ter"):
+        found = compare_texts(name, [outputs, outputs], [[each] for each in truth], samples=50)  # type: ignore[arg-type]
+        assert (found[1].p, found[1].differs) == (1.0, False)
+        assert found[1].verdict(found[0], "itself") == "as good as itself to the last digit"
+
+
 def one_each(right: list[float]) -> np.ndarray[Any, Any]:
     return np.array([(each, 1.0) for each in right])
 

@@ -42,6 +42,8 @@ class Compared:
         better = (self.score.value > baseline.score.value) == self.score.higher_is_better
         difference = abs(self.score.value - baseline.score.value)
         digits = 2 if self.score.value > 1.5 or baseline.score.value > 1.5 else 4
+        if not difference:
+            return f"as good as {name} to the last digit"
         if not self.differs:
             return f"no difference from {name} that this data can tell (p = {self.p:.3f})"
         return f"{'better' if better else 'worse'} than {name} by {difference:.{digits}f} (p = {self.p:.3f})"
@@ -67,10 +69,15 @@ def compare_texts(
     signatures, results = PairedTest(systems, {name: metric}, truths, "bs", n_samples=samples)()
     [told] = [key for key in results if key != "System"]
     found: list[Any] = list(results[told])
+    first = found[0]
     return [
-        Compared(Score(told, each.score, name != "ter", str(signatures[told])), each.mean, each.ci, each.p_value)
+        Compared(
+            Score(told, each.score, name != "ter", str(signatures[told])), each.mean, each.ci,
+            # sacreBLEU counts differences above the real one, and so calls a model different from itself.
+            1.0 if each.p_value is not None and each.score == first.score else each.p_value,
+        )
         for each in found
-    ]
+    ]  # fmt: skip
 
 
 def compare_counts(
