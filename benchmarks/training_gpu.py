@@ -1,4 +1,4 @@
-"""A training step on a GPU beside MarianMT of Transformers, in bfloat16: eager, compiled, recorded as a CUDA graph.
+"""A training step on a GPU beside MarianMT of Transformers, in bfloat16: eager, compiled, fused, graphed.
 
     python benchmarks/training_gpu.py [--rows 512] [--places 32] [--layers 6] [--width 512] [--words 8000]
                                       [--steps 20] [--rounds 5] [--profile] [--only graphed] [--no-marian]
@@ -23,7 +23,7 @@ from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
 from regard.training import optimizers
 from regard.training.averaging import Averaging
-from regard.training.compiling import compile_parts
+from regard.training.compiling import compile_parts, fuse
 from regard.training.feeding import Fed, shifted
 from regard.training.graphs import Graphs
 from regard.training.objective import Objective
@@ -61,7 +61,10 @@ def marian(given: argparse.Namespace, device: torch.device) -> Step:
     return run
 
 
-def ours(given: argparse.Namespace, device: torch.device, *, compiled: bool, graphed: bool) -> Step:
+def ours(
+    given: argparse.Namespace, device: torch.device, *, compiled: bool = False, graphed: bool = False,
+    fused: bool = False,
+) -> Step:  # fmt: skip
     settings = TransformerSettings(
         width=given.width, encoder_layers=given.layers, decoder_layers=given.layers, heads=given.heads,
         feed_forward=4 * given.width, dropout=given.dropout,
@@ -70,6 +73,8 @@ def ours(given: argparse.Namespace, device: torch.device, *, compiled: bool, gra
     objective = Objective(model, 0.1, ReinforceSettings(), TeachingSettings())
     if compiled:
         compile_parts(model, objective)
+    if fused:
+        fuse(objective)
     steppers = optimizers.make(OptimizerSettings(rate=1e-4), model)
     update: Update | Graphs = Update(objective, steppers, clip=1.0, bfloat16=True, device=device)
     if graphed:
@@ -152,15 +157,17 @@ def main() -> None:
     torch.manual_seed(0)
     makers: dict[str, Callable[[], Step]] = {
         "MarianMT of Transformers": lambda: marian(given, device),
-        "regard, eager": lambda: ours(given, device, compiled=False, graphed=False),
-        "regard, compiled": lambda: ours(given, device, compiled=True, graphed=False),
-        "regard, graphed": lambda: ours(given, device, compiled=False, graphed=True),
+        "regard, eager": lambda: ours(given, device),
+        "regard, compiled": lambda: ours(given, device, compiled=True),
+        "regard, graphed": lambda: ours(given, device, graphed=True),
         "regard, compiled and graphed": lambda: ours(given, device, compiled=True, graphed=True),
+        "regard, fused": lambda: ours(given, device, fused=True),
+        "regard, fused and graphed": lambda: ours(given, device, fused=True, graphed=True),
     }
     if given.no_marian:
         del makers["MarianMT of Transformers"]
     if device.type != "cuda":
-        makers = {name: make for name, make in makers.items() if "graphed" not in name}
+        makers = {name: make for name, make in makers.items() if "graphed" not in name and "fused" not in name}
     makers = {name: make for name, make in makers.items() if given.only is None or name.endswith(given.only)}
     runs, first = {}, {}
     for name, make in makers.items():

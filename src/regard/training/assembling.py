@@ -90,8 +90,11 @@ def run_of(config: Config, corpus: Corpus, model: Model, team: Processes, teller
     updates = _updates(config, stream)
     bfloat16 = compiling.bfloat16(own, device)
     objective = Objective(model, own.label_smoothing, own.reinforce, own.teaching).to(device)
-    compiled = compiling.compiles(own, device, model, updates)
-    if compiled.yes:
+    fused = compiling.fuses(own, device, model, bfloat16=bfloat16.yes)
+    compiled = compiling.compiles(own, device, model, updates, fused=fused.yes)
+    if fused.yes:
+        compiling.fuse(objective)
+    elif compiled.yes:
         compiling.compile_parts(model, objective)
     steppers = optimizers.make(own.optimizer, model, sharded=own.shard_optimizer and team.ranks > 1)
     update: Any = Update(
@@ -102,6 +105,7 @@ def run_of(config: Config, corpus: Corpus, model: Model, team: Processes, teller
     teller.say(f"bfloat16: {_yes(bfloat16)}")
     teller.say(f"torch.compile: {_yes(compiled)}")
     if device.type == "cuda":
+        teller.say(f"fused: {_yes(fused)}")
         teller.say(f"CUDA graphs: {_yes(graphed)}")
     update = Graphs(update, teller.say) if graphed.yes else update
     evaluator = None

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.models.fused.network import obstacle
 from regard.models.layers import Block
+from regard.models.transformer import Transformer
 from regard.support.errors import Misuse
 from regard.training import objective as objectives
 from regard.training.settings import TrainingSettings
@@ -57,11 +59,43 @@ def cpu_has_bfloat16() -> bool:
     return any(flag in flags.split() for flag in ("avx512_bf16", "amx_bf16"))
 
 
-def compiles(settings: TrainingSettings, device: torch.device, model: nn.Module, updates: int | None) -> Choice:
+def fuses(settings: TrainingSettings, device: torch.device, model: nn.Module, *, bfloat16: bool) -> Choice:
+    """Whether the network's fused parts take its place in training."""
+    if settings.fused == "no":
+        return Choice(False, "asked for")
+    said = obstacle(model, device)
+    if said is None and not bfloat16:
+        said = "its products are in bfloat16"
+    if said is None and settings.teaching.own > 0:
+        said = "a decoder that is fed its own words is not"
+    if settings.fused == "yes":
+        if said is not None:
+            raise Misuse(f"training.fused: {said}")
+        return Choice(True, "asked for")
+    if settings.compile == "yes":
+        return Choice(False, "torch.compile was asked for")
+    return Choice(said is None, said or "one pass for what stands between two products")
+
+
+def fuse(objective: "objectives.Objective") -> None:
+    """Network and loss in place, by their fused parts."""
+    from regard.models.fused import loss
+    from regard.models.fused.network import Fused
+
+    assert isinstance(objective.model, Transformer)
+    objective.fused = Fused(objective.model)
+    objective.smoothed = loss.smoothed
+
+
+def compiles(
+    settings: TrainingSettings, device: torch.device, model: nn.Module, updates: int | None, *, fused: bool = False
+) -> Choice:
     """Whether to compile; `updates`: how many the run will make, where that is known."""
     parts = compiled_parts(model)
     if settings.compile == "no":
         return Choice(False, "asked for")
+    if fused and settings.compile == "auto":
+        return Choice(False, "fused parts take its place")
     if settings.compile == "yes":
         if not parts:
             raise Misuse("training.compile: only Transformers are compiled, and this network has no block of one")

@@ -36,6 +36,8 @@ class Objective(nn.Module):
         super().__init__()
         self.model, self.smoothing, self.reinforce, self.teaching = model, smoothing, reinforce, teaching
         self.smoothed: Callable[[Tensor, Tensor, float], Tensor] = smoothed
+        self.fused: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+        """Gives the model's logits by other means, in place of it."""
         self.register_buffer("own", torch.zeros(()) if teaching.own > 0 else None, persistent=False)
 
     def forward(self, fed: Fed) -> Tensor:
@@ -43,6 +45,8 @@ class Objective(nn.Module):
         if not isinstance(self.model, SequenceModel):
             return self.smoothed(logits_of(self.model, fed), fed.wanted, self.smoothing)
         assert fed.target is not None
+        if self.fused is not None:
+            return self.smoothed(self.fused(fed.source, fed.target, fed.lengths), fed.wanted, self.smoothing)
         logits, choices = self.model.teach(fed.source, fed.target, fed.lengths, own=self.own)
         loss = self.smoothed(logits, fed.wanted, self.smoothing)
         return loss if choices is None else loss + of_choices(logits, fed.wanted, choices, self.reinforce)

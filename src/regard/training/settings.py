@@ -120,6 +120,9 @@ class TrainingSettings(Settings):
     """Of products: bfloat16 where the device multiplies it faster, with weights and sums in float32."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """torch.compile: takes a minute to begin with and is faster afterwards; auto weighs the one against the other."""
+    fused: Literal["auto", "yes", "no"] = "auto"
+    """On a GPU, for Transformers in bfloat16: what stands between the products is one pass each, by Triton, in place of
+    torch.compile and without its minute; no: the network as it is written."""
     graphs: Literal["auto", "yes", "no"] = "auto"
     """CUDA graphs: a whole step becomes one launch, one graph for each shape of batch (see batches.shapes)."""
     temperature: float = Field(default=1.0, ge=1)

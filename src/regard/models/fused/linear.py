@@ -1,0 +1,85 @@
+"""Products with weights whose copies in half precision were made beforehand, several matrices side by side as one.
+
+y = x Wᵀ + b            dx = dy W            dW = dyᵀ x, in float32            db = Σ dy
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.fused.launching import summed_rows
+
+
+class Joined(NamedTuple):
+    """Linear layers that read the same rows, as one: copies in the products' kind of numbers, and their masters."""
+
+    matrix: Tensor
+    """[outputs of all, inputs]."""
+    bias: Tensor | None
+    weights: tuple[Tensor, ...]
+    biases: tuple[Tensor, ...]
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrix: Tensor, bias: Tensor | None, count: int, *masters: Tensor) -> Tensor:
+        ctx.save_for_backward(x, matrix)
+        ctx.count, ctx.sizes = count, [len(each) for each in masters]
+        return x @ matrix.T if bias is None else torch.addmm(bias, x, matrix.T)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, matrix = ctx.saved_tensors
+        (dy,) = grads
+        weights, biases = ctx.sizes[: ctx.count], ctx.sizes[ctx.count :]
+        found = product(dy.T, x).split_with_sizes(weights)
+        found += summed_rows(dy.contiguous()).split_with_sizes(biases) if biases else ()
+        return dy @ matrix if ctx.needs_input_grad[0] else None, None, None, None, *found
+
+
+def linear(x: Tensor, joined: Joined) -> Tensor:
+    """[N, inputs] → [N, outputs of all]."""
+    y: Tensor = Linear.apply(  # type: ignore[no-untyped-call]
+        x, joined.matrix, joined.bias, len(joined.weights), *joined.weights, *joined.biases
+    )
+    return y
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """a b in float32, of which it is the sum."""
+    if a.dtype == torch.float32 or a.device.type != "cuda":
+        return (a @ b).float()
+    return torch.mm(a, b, out_dtype=torch.float32)
+
+
+Group = Sequence[nn.Linear]
+
+
+def copied(groups: Sequence[Group], tables: Sequence[Tensor], kind: torch.dtype) -> tuple[list[Joined], list[Tensor]]:
+    """Every group of layers and every table, copied by one operation into one room."""
+    members = [[each.weight for each in group] for group in groups]
+    members += [[each.bias for each in group if each.bias is not None] for group in groups]
+    members += [[each] for each in tables]
+    starts, end = [], 0
+    for group in members:
+        starts.append(end)
+        end += -(-sum(each.numel() for each in group) // 64) * 64  # products want rows that begin at 128 bytes
+    room = torch.empty(end, dtype=kind, device=members[0][0].device)
+    own, masters, joined = [], [], []
+    for start, group in zip(starts, members, strict=True):
+        parts = room[start : start + sum(each.numel() for each in group)]
+        joined.append(parts.view(-1, *group[0].shape[1:]) if group else parts)
+        own += [
+            part.view_as(each)
+            for part, each in zip(parts.split_with_sizes([e.numel() for e in group]), group, strict=True)
+        ]
+        masters += [each.detach() for each in group]
+    torch._foreach_copy_(own, masters)
+    n = len(groups)
+    found = [
+        Joined(matrix, bias if len(b) else None, tuple(w), tuple(b))
+        for matrix, bias, w, b in zip(joined[:n], joined[n : 2 * n], members[:n], members[n : 2 * n], strict=True)
+    ]
+    return found, joined[2 * n :]

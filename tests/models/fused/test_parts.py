@@ -1,0 +1,212 @@
+"""The fused parts, run on a CPU by Triton's interpreter, against PyTorch's own operations."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.models.fused.adding import Normed, add_norm
+from regard.models.fused.drawing import Chance, Drawn
+from regard.models.fused.hidden import hidden
+from regard.models.fused.launching import summed_rows
+from regard.models.fused.linear import Joined, copied, linear
+from regard.models.fused.loss import smoothed
+from regard.models.fused.words import words
+
+triton = pytest.importorskip("triton", reason="Triton is not installed (it is made for Linux)")
+pytestmark = pytest.mark.skipif(
+    not triton.knobs.runtime.interpret, reason="Triton was imported before its interpreter was on"
+)
+ACTS = {"relu": functional.relu, "gelu": functional.gelu, "silu": functional.silu}
+SHARE = 0.25
+
+
+def some(*shape: int, seed: int = 0, kind: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(kind).requires_grad_()
+
+
+def drawn(share: float = 0.0, place: int = 1, seed: int = 5) -> Drawn:
+    return Drawn(torch.tensor([seed]), place, share)
+
+
+def gradients(outputs: tuple[Tensor, ...], inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    """Of a sum that weighs each number differently."""
+    tilted = [(each * some(*each.shape, seed=9).detach()).sum() for each in outputs]
+    return torch.autograd.grad(torch.stack(tilted).sum(), inputs)
+
+
+@pytest.mark.parametrize("layer", [True, False], ids=["layer norm", "rms norm"])
+@pytest.mark.parametrize("adds", [True, False], ids=["adds", "norm alone"])
+@pytest.mark.parametrize(("rows", "width"), [(5, 24), (40, 512), (3, 2050)])
+def test_the_sum_and_its_norm_are_pytorchs(layer: bool, adds: bool, rows: int, width: int) -> None:
+    x, a, b, weight, shift = some(rows, width), some(rows, width, seed=1), *(some(width, seed=i) for i in (2, 3, 4))
+    out, y = add_norm(
+        x, a if adds else None, b if adds else None, Normed(weight, shift if layer else None, 1e-5), drawn(),
+        torch.float32,
+    )  # fmt: skip
+    sum_ = x + (a + b) if adds else x.clone()
+    like = (
+        functional.layer_norm(sum_, (width,), weight, shift)
+        if layer
+        else functional.rms_norm(sum_, (width,), weight, 1e-5)
+    )
+    torch.testing.assert_close((out, y), (sum_, like), rtol=1e-5, atol=1e-5)
+    inputs = [x, weight, *([shift] if layer else []), *([a, b] if adds else [])]
+    torch.testing.assert_close(
+        gradients((out, y), inputs), gradients((sum_, like), inputs), rtol=1e-4, atol=1e-4 * rows**0.5
+    )
+
+
+def test_the_last_norm_has_a_gradient_where_the_sum_has_none() -> None:
+    x, weight, shift = some(5, 24), some(24, seed=1), some(24, seed=2)
+    y = add_norm(x, None, None, Normed(weight, shift, 1e-5), drawn(), torch.float32)[1]
+    like = functional.layer_norm(x, (24,), weight, shift)
+    torch.testing.assert_close(gradients((y,), [x]), gradients((like,), [x]), rtol=1e-4, atol=1e-5)
+
+
+def test_in_half_precision_the_norm_is_rounded_and_the_sum_is_not() -> None:
+    x, a, weight = some(9, 24), some(9, 24, seed=1, kind=torch.bfloat16), some(24, seed=2)
+    out, y = add_norm(x, a, None, Normed(weight, None, 1e-5), drawn(), torch.bfloat16)
+    assert torch.equal(out, x + a.float())
+    # One in many is half way between two numbers of 8 bits, and may go either way.
+    torch.testing.assert_close(y, functional.rms_norm(out, (24,), weight, 1e-5).bfloat16(), rtol=2**-8, atol=1e-6)
+    (of_a,) = torch.autograd.grad(y.float().sum(), [a])
+    assert of_a.dtype == torch.bfloat16
+
+
+def test_the_share_that_is_dropped_is_the_one_asked_for_and_the_rest_makes_up_for_it() -> None:
+    weight = torch.ones(256, requires_grad=True)
+    x, a, b = torch.zeros(400, 256), torch.ones(400, 256, requires_grad=True), torch.ones(256, requires_grad=True)
+    out, _ = add_norm(x, a, b, Normed(weight, None, 1e-5), drawn(SHARE), torch.float32)
+    kept = out != 0
+    assert torch.unique(out).tolist() == pytest.approx([0.0, 2 / (1 - SHARE)])
+    deviation = (SHARE * (1 - SHARE) / out.numel()) ** 0.5
+    assert kept.float().mean().item() == pytest.approx(1 - SHARE, abs=4 * deviation)
+    # No row or column is kept more than chance has it, and neighbours do not know of each other.
+    assert (kept.float().mean(0) - (1 - SHARE)).abs().max() < 5 * (SHARE * (1 - SHARE) / 400) ** 0.5
+    assert (kept.float().mean(1) - (1 - SHARE)).abs().max() < 5 * (SHARE * (1 - SHARE) / 256) ** 0.5
+    both = (kept[:, 1:] & kept[:, :-1]).float().mean().item()
+    assert both == pytest.approx((1 - SHARE) ** 2, abs=5 * deviation)
+    (of_a, of_b) = torch.autograd.grad(out.sum(), [a, b])
+    assert torch.equal(of_a != 0, kept)
+    torch.testing.assert_close(of_b, kept.sum(0) / (1 - SHARE))
+
+
+def test_other_places_and_other_seeds_drop_other_numbers() -> None:
+    def kept(place: int, seed: int) -> Tensor:
+        one = torch.ones(100, 64)
+        weight = torch.ones(64)
+        return add_norm(
+            torch.zeros(100, 64), one, None, Normed(weight, None, 1e-5), drawn(0.5, place, seed), torch.float32
+        )[0].ne(0)
+
+    masks = [kept(place, seed) for place, seed in ((1, 5), (2, 5), (3, 5), (1, 6), (1, 5 + (1 << 40)), (1, -5))]
+    assert torch.equal(masks[0], kept(1, 5))
+    for number, mask in enumerate(masks):
+        for other in masks[:number]:
+            assert (mask == other).float().mean().item() == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_pass_draws_its_seed_from_torchs_generator_and_each_place_its_own_number() -> None:
+    torch.manual_seed(3)
+    chance = Chance(torch.device("cpu"))
+    assert [chance.at(0.1).place, chance.at(0.1).place] == [1, 2]
+    other = Chance(torch.device("cpu"))
+    torch.manual_seed(3)
+    assert chance.seed != other.seed
+    assert torch.equal(Chance(torch.device("cpu")).seed, chance.seed)
+
+
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("act", ACTS)
+def test_the_hidden_layer_is_pytorchs(act: str, bias: bool) -> None:
+    x, layer = some(19, 24), torch.nn.Linear(24, 40, bias)
+    (joined,), _ = copied([[layer]], [], torch.float32)
+    h, like = hidden(x, joined, act, drawn()), ACTS[act](layer(x))
+    torch.testing.assert_close(h, like, rtol=1e-5, atol=1e-6)
+    inputs = [x, *layer.parameters()]
+    torch.testing.assert_close(gradients((h,), inputs), gradients((like,), inputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_the_hidden_layer_drops_the_same_backward(act: str) -> None:
+    x, layer = some(60, 24), torch.nn.Linear(24, 40)
+    (joined,), _ = copied([[layer]], [], torch.float32)
+    h, like = hidden(x, joined, act, drawn(SHARE)), ACTS[act](layer(x))
+    kept = (h != 0) | (like == 0)
+    assert kept[like != 0].float().mean().item() == pytest.approx(1 - SHARE, abs=0.05)
+    like = like * kept / (1 - SHARE)
+    torch.testing.assert_close(h, like, rtol=1e-5, atol=1e-6)
+    inputs = [x, *layer.parameters()]
+    torch.testing.assert_close(gradients((h,), inputs), gradients((like,), inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_layers_that_read_the_same_rows_are_one_product_whose_gradients_are_theirs() -> None:
+    x, layers = some(33, 24), [torch.nn.Linear(24, size) for size in (8, 16, 40)]
+    (joined,), (table,) = copied([layers], [some(50, 24, seed=4)], torch.float32)
+    assert table.shape == (50, 24)
+    y, like = linear(x, joined), torch.cat([each(x) for each in layers], -1)
+    torch.testing.assert_close(y, like, rtol=1e-5, atol=1e-6)
+    inputs = [x, *(part for each in layers for part in each.parameters())]
+    torch.testing.assert_close(gradients((y,), inputs), gradients((like,), inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_columns_are_summed_in_float32() -> None:
+    rows = some(700, 300, kind=torch.bfloat16).detach()
+    torch.testing.assert_close(summed_rows(rows), rows.double().sum(0).float(), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("places", [True, False], ids=["places", "no places"])
+def test_words_are_embedded_scaled_and_placed(places: bool) -> None:
+    tokens = torch.randint(0, 30, (5, 7), generator=torch.Generator().manual_seed(0))
+    table, at = some(30, 24), some(7, 24, seed=1) if places else None
+    x, like = words(tokens, table, 3.0, at, drawn()), functional.embedding(tokens, table) * 3.0
+    like = (like if at is None else like + at).flatten(0, 1)
+    torch.testing.assert_close(x, like)
+    inputs = [table, *([at] if at is not None else [])]
+    torch.testing.assert_close(gradients((x,), inputs), gradients((like,), inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_words_drop_the_same_backward() -> None:
+    tokens, table, at = torch.arange(30).view(5, 6), torch.ones(30, 24).requires_grad_(), torch.ones(6, 24)
+    x = words(tokens, table, 2.0, at, drawn(SHARE))
+    assert torch.unique(x).tolist() == pytest.approx([0.0, 3 / (1 - SHARE)])
+    (of_table,) = torch.autograd.grad(x.sum(), [table])
+    torch.testing.assert_close(of_table, (x != 0).detach() * (2 / (1 - SHARE)))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("vocabulary", [11, 8200])
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_the_loss_is_pytorchs_and_rows_that_want_nothing_have_none(
+    smoothing: float, vocabulary: int, kind: torch.dtype
+) -> None:
+    logits = (some(4, 3, vocabulary) * 4).detach().to(kind).requires_grad_()
+    wanted = torch.randint(0, vocabulary, (4, 3), generator=torch.Generator().manual_seed(0))
+    wanted[1], wanted[2, 1] = -100, -100
+    loss = smoothed(logits, wanted, smoothing)
+    wide = logits.detach().double().requires_grad_()
+    like = functional.cross_entropy(
+        wide.flatten(0, 1), wanted.flatten(), ignore_index=-100, label_smoothing=smoothing, reduction="sum"
+    )
+    assert loss.item() == pytest.approx(like.item(), rel=1e-6)
+    (mine,), (truth,) = torch.autograd.grad(loss * 0.37, [logits]), torch.autograd.grad(like * 0.37, [wide])
+    half = kind == torch.bfloat16
+    torch.testing.assert_close(mine.double(), truth, rtol=2**-8 if half else 1e-4, atol=1e-6)
+    assert (mine[1] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("bad", [torch.inf, torch.nan])
+def test_a_loss_that_is_not_finite_says_so(bad: float) -> None:
+    logits = some(2, 11).detach()
+    logits[1, 4] = bad
+    assert not torch.isfinite(smoothed(logits.requires_grad_(), torch.tensor([1, 2]), 0.1))
+
+
+def test_without_a_table_there_is_still_room_for_the_copies() -> None:
+    layer = torch.nn.Linear(3, 5)
+    (joined,), tables = copied([[layer]], [], torch.bfloat16)
+    assert isinstance(joined, Joined)
+    assert tables == []
+    assert torch.equal(joined.matrix, layer.weight.detach().bfloat16())
