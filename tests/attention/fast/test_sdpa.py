@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.attention import attend, masks, scores
+from regard.attention import attend, explain_choice, masks, scores
+from regard.attention.core import Implementation
 from tests.attention.paths import by_reference, by_sdpa, qkv, some
 
 REAL = [5, 2]
@@ -88,3 +89,43 @@ def test_numbers_that_cannot_be_looked_at_are_cleared_without_a_look() -> None:
     shifted = torch.vmap(lambda shift: by_sdpa(dirty[0] + shift, *dirty[1:], mask=mask))(torch.arange(2.0))
     truth = torch.stack([by_sdpa(clean[0] + shift, *clean[1:], mask=mask) for shift in (0.0, 1.0)])
     torch.testing.assert_close(shifted, truth)
+
+
+SECOND = r"second derivatives need implementation='reference'"
+
+
+def steepness(tensors: list[Tensor], **settings: Any) -> Tensor:
+    """A number that the gradients of attend's output make: its own gradients are second derivatives."""
+    loss = attend(*tensors, **settings).square().sum()
+    return torch.stack([each.square().sum() for each in torch.autograd.grad(loss, tensors, create_graph=True)]).sum()
+
+
+@pytest.mark.parametrize("mask", [None, masks.causal(), masks.lengths(REAL)], ids=repr)
+def test_second_derivatives_are_refused_in_a_sentence_and_had_from_the_reference(mask: masks.Mask | None) -> None:
+    tensors = qkv(2, 4, 5, WIDTH)
+    assert SECOND in str(explain_choice(*tensors, mask=mask))
+    steep = steepness(tensors, mask=mask)
+    with pytest.raises(NotImplementedError, match=SECOND):
+        steep.backward()
+    torch.testing.assert_close(steep, steepness(tensors, mask=mask, implementation="reference"))
+    small = qkv(1, 1, 3, 2)
+    assert torch.autograd.gradgradcheck(lambda *given: attend(*given, implementation="reference"), small)
+
+
+def test_where_pytorch_has_second_derivatives_they_are_left_alone() -> None:
+    tensors = qkv(2, 4, 5, WIDTH)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        gradients = [
+            torch.autograd.grad(steepness(tensors, implementation=each), tensors) for each in ("fused", "reference")
+        ]
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_first_derivatives_by_function_transforms_are_those_of_the_reference() -> None:
+    query, key, value = (each.detach() for each in qkv(2, 4, 5, WIDTH))
+
+    def loss(given: Tensor, implementation: Implementation) -> Tensor:
+        return attend(given, key, value, implementation=implementation).square().sum()
+
+    torch.testing.assert_close(torch.func.grad(loss)(query, "fused"), torch.func.grad(loss)(query, "reference"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.attention.call import Call
-from regard.attention.fast import additive, flex, sdpa, short
+from regard.attention.fast import additive, flex, once, sdpa, short
 from regard.attention.fast.additive import cpu
 from regard.attention.scores import Score
 from regard.attention.settled import Kept
@@ -36,11 +36,11 @@ class Path:
 
 
 PATHS = (
-    Path("short", short.obstacle, short.run, by_itself=False),
-    Path("flex", flex.obstacle, flex.run),
-    Path("sdpa", sdpa.obstacle, sdpa.run),
+    Path("short", short.obstacle, short.run, by_itself=False, how=once.said),
+    Path("flex", flex.obstacle, flex.run, how=once.said),
+    Path("sdpa", sdpa.obstacle, sdpa.run, how=once.said),
     # Compiled and interpreted, but not yet run on a GPU: until then it waits to be asked.
-    Path("additive", additive.obstacle, additive.run, by_itself=False),
+    Path("additive", additive.obstacle, additive.run, by_itself=False, how=once.said),
     Path("additive_cpu", cpu.obstacle, scored=cpu.scored, how=cpu.how),
 )
 

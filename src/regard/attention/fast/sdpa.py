@@ -13,6 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard.attention import normalise
 from regard.attention.call import Call, cleared, shared
+from regard.attention.fast.once import differentiable_once
 from regard.attention.masks import Causal
 from regard.attention.scores import AsDot, DotScore
 from regard.attention.settled import Kept, can_be_looked_at
@@ -103,6 +104,8 @@ def _attended(
         output = scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=call.dropout, is_causal=causal, scale=scale
         )
+    if output.requires_grad:
+        output = differentiable_once(output, "ScaledDotProduct")
     output = output.to(kind) if half else output
     return output if len(leading) == 2 else output.reshape(*call.shape[:-1], value.shape[-1])
 
