@@ -118,11 +118,11 @@ def attend(
         raise ValueError("value: expected a tensor; got NoneType")
     call = checks.checked(query, key, value, score, bias, mask, normalise, dropout, generator)
     path = choice.pick(call, implementation)
-    if path is not None:
+    if path is not None and path.run is not None:
         output = path.run(call)
         return (output, _details(call, _weights(call, call.kept()))) if details else output
     kept = call.kept()
-    drawn = _weights(call, kept)
+    drawn = _weights(call, kept, path)
     output = label(_mixed(drawn.weights, call, kept), "O", "A V")
     return (output, _details(call, drawn)) if details else output
 
@@ -138,18 +138,19 @@ def weigh(
     generator: torch.Generator | None = None,
     implementation: Implementation = "auto",
 ) -> Tensor:
-    """A [..., T, S]: the weights alone. No fused kernel hands them out, so this runs the reference."""
+    """A [..., T, S]: the weights alone. No fused kernel hands them out: only their scores may be had faster."""
     call = checks.checked(query, key, None, score, bias, mask, normalise, 0.0, generator)
-    choice.pick(call, implementation)  # an explicit wish that cannot be met is an error here as well
-    return _weights(call, call.kept()).weights
+    path = choice.pick(call, implementation)  # an explicit wish that cannot be met is an error here as well
+    return _weights(call, call.kept(), path).weights
 
 
-def _weights(call: Call, kept: Kept | None) -> Drawn:
+def _weights(call: Call, kept: Kept | None, path: choice.Path | None = None) -> Drawn:
     """The normalised weights in the dtype of the query."""
     query, key = call.query, call.key
     if kept is not None:
         query, key = cleared(query, kept.queries), cleared(key, kept.keys)
-    score = call.score(query, key)
+    quick = None if path is None else path.scored
+    score = call.score(query, key) if quick is None else quick(call.score, query, key, kept)
     # Sums of exponentials lose too much in half precision.
     score = score.float() if score.dtype in (torch.float16, torch.bfloat16) else score
     if call.bias is None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.attention import attend, explain_choice, masks, normalise, scores, weigh
+from regard.attention.scores import named
 from regard.tracing import labels
 from tests.attention.paths import qkv, some
 
@@ -43,11 +44,14 @@ REFUSED = {
 @pytest.mark.parametrize("settings", SERVED.values(), ids=SERVED)
 def test_products_of_vectors_under_a_softmax_take_the_fast_path(settings: dict[str, object]) -> None:
     choice = explain_choice(Q, K, V, **settings)
+    name = named(settings.get("score", "scaled_dot")).name
     assert choice.path == "sdpa"
     assert str(choice).splitlines() == [
-        "sdpa: gives the same answer for this call, faster", "not short: its kernels run on a GPU only",
+        "sdpa: gives the same answer for this call, faster (second derivatives need implementation='reference')",
+        "not short: its kernels run on a GPU only",
         "not flex: it runs on a GPU only",
         "not additive: its kernels run on a GPU only",
+        f"not additive_cpu: the score {name!r} is no sum under a tanh",
     ]  # fmt: skip
 
 
