@@ -12,8 +12,9 @@ export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .PHONY: run test setup lint clean
 
+# The page at http://127.0.0.1:5000, with the translator that comes with the package.
 run: setup
-	@$(BIN)/regard work self-attention
+	@if [ -f src/regard/builtin/translator/model.json ]; then $(BIN)/regard serve; else $(BIN)/regard work self-attention; fi
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from regard.models.build import build
 from regard.models.contract import Model
 from regard.models.eight_bits import quantised, restored
-from regard.models.folder import load_folder
+from regard.models.folder import load_folder, rewritten
 from regard.models.kept import KeptLinear, KeptOutput, KeptVectors
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
@@ -136,3 +136,27 @@ def test_scales_that_are_missing_are_told(tmp_path: Path) -> None:
     save_file({**held, name: one[:-1]}, tmp_path / "weights.safetensors")
     with pytest.raises(Misuse, match=r"expected .* scales, one a row"):
         load_folder(tmp_path)
+
+
+def test_a_folder_is_written_again_in_other_numbers_with_all_that_it_says(tmp_path: Path) -> None:
+    torch.manual_seed(4)
+    model = build(SMALL, SIZES, "translate").eval()
+    model.save(tmp_path / "whole", about={"seed": 3})
+    rewritten(tmp_path / "whole", tmp_path / "small")
+    model.save(tmp_path / "at once", about={"seed": 3}, numbers="int8")
+    for name in ("weights.safetensors", "model.json"):
+        assert (tmp_path / "small" / name).read_bytes() == (tmp_path / "at once" / name).read_bytes()
+    with pytest.raises(Misuse, match="is the model's own folder"):
+        rewritten(tmp_path / "small", tmp_path / "small")
+
+
+def test_a_card_shows_scores_of_several_directions_as_a_table(tmp_path: Path) -> None:
+    scores = {"English → Spanish": {"sentences": 400, "BLEU": 48.25}, "Hindi → English": {"sentences": 90, "BLEU": 9.0}}
+    about = {"scores": scores, "remarks": "Short sentences."}
+    build(SMALL, SIZES, "translate").save(tmp_path, about=about)
+    card = (tmp_path / "README.md").read_text()
+    assert (
+        "| | sentences | BLEU |\n| --- | ---: | ---: |\n| English → Spanish | 400 | 48.25 |\n"
+        "| Hindi → English | 90 | 9 |\n"
+    ) in card
+    assert card.count("Short sentences.") == 1

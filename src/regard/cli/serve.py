@@ -1,6 +1,5 @@
 """`regard serve`: a translator behind HTTP."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -43,9 +42,10 @@ def serve(
     settings = settings_from(
         {name: value for name, value in given.items() if value}, ServerSettings, set_ or (), name="server"
     )
-    with ExitStack() as kept:
-        found = opened(folder, engine, numbers, threads, kept)
-        port = free_port(host, port)
-        if not quiet:
-            typer.echo(f"regard: {found.said}\nregard: http://{host}:{port}  (Ctrl-C stops)")
-        listen(found, settings, host, port)
+    found = opened(folder, engine, numbers, threads)
+    port = free_port(host, port)
+    if not quiet:
+        own = "" if model is not None else "the translator that comes with regard, by "
+        shown = f"[{host}]" if ":" in host else host
+        typer.echo(f"regard: {own}{found.said}\nregard: http://{shown}:{port}  (Ctrl-C stops)")
+    listen(found, settings, host, port)

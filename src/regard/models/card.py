@@ -11,7 +11,7 @@ DOES = {
     "caption": "A text for each image", "language_model": "A text that goes on",
     "reconstruct": "The source, said again",
 }  # fmt: skip
-TOLD = ("name", "source", "target", "trained_on", "scores", "licence")
+TOLD = ("name", "source", "target", "trained_on", "scores", "licence", "remarks")
 """What the card tells in places of its own; all else in `about` is listed under Details."""
 
 
@@ -36,12 +36,26 @@ def _what(model: Model, task: str, about: Mapping[str, Any], names: Sequence[str
 
 def _trained(about: Mapping[str, Any]) -> list[str]:
     told = [f"## Trained on\n\n{_written(about['trained_on'])}"] if about.get("trained_on") else []
+    told += [str(about["remarks"])] if about.get("remarks") else []
     return told + ([f"Licence: {about['licence']}."] if about.get("licence") else [])
 
 
 def _scores(about: Mapping[str, Any]) -> list[str]:
     scores = about.get("scores")
-    return [f"## How good it is\n\n{_written(scores)}"] if scores else []
+    if not scores:
+        return []
+    rows = list(scores.values()) if isinstance(scores, Mapping) else []
+    alike = rows and all(isinstance(each, Mapping) and list(each) == list(rows[0]) for each in rows)
+    return [f"## How good it is\n\n{_table(scores) if alike and len(rows) > 1 else _written(scores)}"]
+
+
+def _table(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Rows of the same columns."""
+    names = list(next(iter(rows.values())))
+    lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
+    for name, row in rows.items():
+        lines.append(f"| {name} | {' | '.join(_written(each) for each in row.values())} |")
+    return "\n".join(lines)
 
 
 def _use(task: str, folder: str) -> str:

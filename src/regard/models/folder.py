@@ -84,6 +84,19 @@ def save_folder(
     write_text(folder / MODEL, json.dumps(held, indent=2, ensure_ascii=False) + "\n")
 
 
+def rewritten(
+    folder: str | Path, out: str | Path, numbers: Numbers = "int8", about: Mapping[str, Any] | None = None
+) -> None:
+    """A model folder once more, its weights in other numbers; `about` in the place of its own, if it is given."""
+    if Path(out).resolve() == Path(folder).resolve():
+        raise Misuse(f"{out}: is the model's own folder; name another one")
+    held = load_folder(folder)
+    save_folder(
+        out, held.model, task=held.task, tokenizers=held.tokenizers, names=held.names, numbers=numbers,
+        about=held.about if about is None else about,
+    )  # fmt: skip
+
+
 def load_folder(folder: str | Path, device: str = "cpu", *, keep: bool = False) -> Loaded:
     """Read a model folder. Raises Misuse with one sentence about what is missing or wrong.
 

@@ -1,8 +1,6 @@
 """From a model's folder to a server that listens."""
 
-import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +24,8 @@ class Opened:
         self.engine, self.explained_by, self.said = engine, explained_by, said
 
 
-def opened(folder: Path, engine: str, numbers: str, threads: int | None, kept: ExitStack) -> Opened:
-    """A folder of either kind. What is exported for the while is written to a folder that `kept` takes away again."""
+def opened(folder: Path, engine: str, numbers: str, threads: int | None) -> Opened:
+    """A folder of either kind: a model's, or an exported one."""
     for name, value, known in (("engine", engine, ENGINES), ("numbers", numbers, NUMBERS)):
         if value not in known:
             raise Misuse(unknown(name, value, known))
@@ -41,11 +39,7 @@ def opened(folder: Path, engine: str, numbers: str, threads: int | None, kept: E
             raise Misuse(f"{folder}: CTranslate2 cannot run this model: {why}")
         loaded = _pipeline(folder, threads)
         return Opened(loaded, lambda: loaded, f"PyTorch ({why})")
-    from regard.pipeline.fast import export_folder
-
-    exported = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="regard-"))) / "model"
-    export_folder(folder, exported, numbers)  # type: ignore[arg-type] # which is checked above
-    fast = load_fast(exported, threads=threads)
+    fast = load_fast(folder, kind=numbers, threads=threads)
     return Opened(fast, lambda: _pipeline(folder, threads), f"CTranslate2 in {numbers}; explanations by PyTorch")
 
 
@@ -69,7 +63,7 @@ def _pipeline(folder: Path, threads: int | None) -> "Pipeline":
 
     if threads is not None:
         torch.set_num_threads(threads)
-    return load(folder)
+    return load(folder, precision="float32")
 
 
 def serve(opened: Opened, settings: ServerSettings, host: str, port: int) -> None:
