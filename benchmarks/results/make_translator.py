@@ -75,7 +75,7 @@ def about(own: Mapping[str, Any], scores: Mapping[str, Any]) -> dict[str, Any]:
         },
         "licence": "the sentences are under CC BY 2.0 FR (https://creativecommons.org/licenses/by/2.0/fr/), "
         "attributed to the contributors of Tatoeba; the weights are under Apache-2.0 like the package",
-        "remarks": "Everyday sentences, short ones: longer and special ones come out worse. Hindi and Bengali are weak: "
+        "remarks": "Everyday sentences, short ones: others come out worse. Hindi and Bengali are weak: "
         "there were but 11,127 and 6,600 pairs to learn from. The scores are those of sentences that were held out, "
         "split so that no sentence on either side was seen, as sacreBLEU gives them, with all translations of a "
         "sentence as its references.",
