@@ -352,3 +352,28 @@ def test_data_that_cannot_be_read_are_said_with_their_place(
     Path("bad.tsv").write_bytes(b"a\tb\n\xff\tb\n")
     with pytest.raises(Misuse, match=said):
         read_examples(files)
+
+
+def test_images_go_by_the_length_of_what_is_said_of_them_and_by_their_number() -> None:
+    images = tuple(np.zeros((8, 60), np.uint8) for _ in range(3))
+    captions = (("one two",), (" ".join(["nine"] * 12),), ("six",))
+    found = assess("m", Examples("strips", images, captions, "text"), ["one two", "six", "two"])
+    assert [bucket.count for bucket in found.lengths] == [2, 1, 0, 0, 0]
+    assert found.diagnostics is not None
+    assert {each.source for each in found.diagnostics.worst} == {"example 1", "example 2", "example 3"}
+    assert found.diagnostics.copies == 0
+
+
+def test_outputs_that_are_no_texts_are_shown_in_the_report_too() -> None:
+    tags = Shown("a <dog>", "", "", 0.0, tags=(("a", "DET", "DET"), ("<dog>", "VERB", "NOUN")))
+    picture = Shown("example 7", "six", "nine", -1.0, picture=b"\x89PNG")
+    found = assess("m", *CASES["tags"][:2])
+    text = page([found], {"m": [tags, picture]})
+    parser = _Tags()
+    parser.feed(text)
+    assert parser.open == []
+    assert parser.fetched == ["data:image/png;base64,iVBORw=="]
+    assert "<span>a<small>DET</small></span>" in text
+    assert '<span class="wrong">&lt;dog&gt;<small>VERB, not NOUN</small></span>' in text
+    assert "Some outputs, and where they looked" in text
+    assert "Some outputs<" in page([found], {"m": [tags]})

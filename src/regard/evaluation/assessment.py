@@ -5,6 +5,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from regard.evaluation import scores as scoring
 from regard.evaluation.by_length import Bucket, by_length
 from regard.evaluation.diagnostics import Diagnostics, diagnose
@@ -67,7 +69,7 @@ def assess(
 
     scores = [measure(outputs, examples.references, options) for measure in asked.values()] if len(examples) else []
     found = Assessment(
-        model, examples, tuple(outputs), (*scores, *further), by_length(list(map(words_of, examples.sources)), some),
+        model, examples, tuple(outputs), (*scores, *further), by_length(_lengths(examples), some),
         measures=tuple(asked) if scores else (), settings=dict(settings or {}), options=options,
     )  # fmt: skip
     return _with_details(found, unknown, ended)
@@ -76,7 +78,10 @@ def assess(
 def _with_details(found: Assessment, unknown: Sequence[float], ended: Sequence[bool]) -> Assessment:
     examples = found.examples
     if examples.kind == "text":
-        sources = [source if isinstance(source, str) else "" for source in examples.sources]
+        sources = [
+            source if isinstance(source, str) else f"example {number}"
+            for number, source in enumerate(examples.sources, 1)
+        ]
         return replace(
             found, diagnostics=diagnose(sources, found.outputs, examples.references, unknown=unknown, ended=ended)
         )
@@ -87,11 +92,19 @@ def _with_details(found: Assessment, unknown: Sequence[float], ended: Sequence[b
     return replace(found, by_span=scoring.f1_by_span(found.outputs, [several[0] for several in examples.references]))
 
 
+def _lengths(examples: Examples) -> list[int]:
+    """Of each source; an image has no words, and goes by those of its (first) reference."""
+    pairs = zip(examples.sources, examples.references, strict=True)
+    return [words_of(several[0] if _is_image(source) else source) for source, several in pairs]
+
+
+def _is_image(source: Any) -> bool:
+    return isinstance(source, np.ndarray) and (source.ndim == 3 or source.dtype == np.uint8)
+
+
 def words_of(source: Any) -> int:
-    """The length of a source in words; rows by their number, an image by its columns."""
-    if isinstance(source, str):
-        return len(source.split())
-    return int(source.shape[1]) if getattr(source, "ndim", 1) == 3 else len(source)
+    """The length of a source in words; rows by their number."""
+    return len(source.split() if isinstance(source, str) else source)
 
 
 def compared(found: Sequence[Assessment]) -> dict[str, list[Compared]]:

@@ -1,6 +1,6 @@
 """One HTML file with everything that was found out: no network, no script, light or dark as the system is."""
 
-import io
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +15,8 @@ from regard.evaluation.tables import label_rows, number
 from regard.version import __version__
 
 Row = Sequence[str]
+WIDE = 12
+"""A heat map of more columns than this takes the whole width of the page."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,18 @@ class Shown:
     columns: tuple[str, ...] = ()
     weights: NDArray[Any] | None = None
     """[rows, columns] between words, averaged over layers and heads."""
+    tags: tuple[tuple[str, str, str], ...] = ()
+    """Instead of texts: words, what each was told to be, and what it is."""
+    picture: bytes = b""
+    """A PNG, such as that of an image and where a caption looked in it."""
 
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1d1d1f; --soft: #666; --line: #ddd; --page: #fff; --well: #f5f5f3; }
+:root { color-scheme: light dark; --ink: #1d1d1f; --soft: #666; --line: #ddd; --page: #fff; --well: #f5f5f3;
+  --wrong: #b3261e; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8e6; --soft: #a5a5a2; --line: #3a3a3c; --page: #18181a; --well: #232326; }
+  :root { --ink: #e8e8e6; --soft: #a5a5a2; --line: #3a3a3c; --page: #18181a; --well: #232326;
+    --wrong: #ff8a80; }
   figure.curve { background: #fff; width: fit-content; }
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 62rem;
@@ -50,7 +58,16 @@ figure svg { max-width: 100%; height: auto; }
 .heat tbody tr { border: 0; } .heat tbody th { text-align: right; white-space: nowrap; font-weight: 400; }
 .heat thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; font-weight: 400; }
 .heat td { min-width: 1.9rem; font-variant-numeric: tabular-nums; }
-dl { display: grid; grid-template-columns: 7rem 1fr; gap: .1rem .6rem; } dt { color: var(--soft); } dd { margin: 0; }
+.heat thead th { padding: .5rem .3rem .1rem; }
+.samples { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 27rem), 1fr)); gap: 1rem 2rem; }
+.samples article { background: var(--well); border-radius: .5rem; padding: .2rem 1rem; min-width: 0; }
+.samples article.wide { grid-column: 1 / -1; }
+.samples img { max-width: 100%; background: #fff; border-radius: .25rem; }
+.tags { display: flex; flex-wrap: wrap; gap: .3rem .9rem; margin: .6rem 0; }
+.tags span { display: inline-grid; justify-items: center; } .tags small { color: var(--soft); font-size: .7rem; }
+.tags .wrong small { color: var(--wrong); font-weight: 600; }
+dl { display: grid; grid-template-columns: 5.5rem 1fr; gap: .1rem .6rem; margin: .6rem 0; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 details { margin: .6rem 0; } summary { cursor: pointer; }
 """
 
@@ -120,14 +137,9 @@ def _lengths(found: Sequence[Assessment]) -> str:
 
 def _svg(found: Sequence[Assessment]) -> str:
     """The curve as SVG, its letters as letters."""
-    from matplotlib import rc_context
+    from regard.evaluation.pictures import drawn
 
-    file = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "regard"}):
-        by_length(found, title=f"{found[0].scores[0].name} by length of the source").savefig(
-            file, format="svg", metadata={"Date": None}
-        )
-    text = file.getvalue()
+    text = drawn(by_length(found, title=f"{found[0].scores[0].name} by length"), "svg").decode()
     return text[text.index("<svg") :]
 
 
@@ -135,7 +147,7 @@ def _of_one(found: Assessment, shown: Sequence[Shown]) -> list[tuple[str, str]]:
     return [
         ("Labels", _labels(found)),
         ("What lies behind it", _diagnostics(found)),
-        ("Where the words looked", "".join(map(_shown, shown))),
+        (_title(shown), f'<div class="samples">{"".join(map(_shown, shown))}</div>' if shown else ""),
         ("Least like their references", _worst(found)),
         ("Settings", _settings(found)),
     ]
@@ -168,11 +180,30 @@ def _diagnostics(found: Assessment) -> str:
     return table(("", ""), rows, (1,)) + (f"<ul>{hints}</ul>" if hints else "")
 
 
+def _title(shown: Sequence[Shown]) -> str:
+    looks = any(each.weights is not None or each.picture for each in shown)
+    return "Some outputs, and where they looked" if looks else "Some outputs"
+
+
 def _shown(each: Shown) -> str:
+    if each.tags:
+        return (
+            f'<article class="wide"><div class="tags">{"".join(_tagged(*word) for word in each.tags)}</div></article>'
+        )
     facts = (("source", each.source), ("output", each.output), ("reference", each.reference))
     told = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
     picture = "" if each.weights is None else heat(each.weights, each.rows, each.columns)
-    return f"<dl>{told}<dt>score</dt><dd>{each.score:.3f}</dd></dl>{picture}"
+    if each.picture:
+        said = escape(f"{each.source}: where each word of its caption looked")
+        picture = f'<img alt="{said}" src="data:image/png;base64,{b64encode(each.picture).decode()}">'
+    wide = " class=wide" if each.picture or len(each.columns) > WIDE else ""
+    return f"<article{wide}><dl>{told}<dt>score</dt><dd>{each.score:.3f}</dd></dl>{picture}</article>"
+
+
+def _tagged(word: str, said: str, true: str) -> str:
+    if said == true:
+        return f"<span>{escape(word)}<small>{escape(said)}</small></span>"
+    return f'<span class="wrong">{escape(word)}<small>{escape(said)}, not {escape(true)}</small></span>'
 
 
 def heat(weights: NDArray[Any], rows: Row, columns: Row) -> str:

@@ -6,6 +6,7 @@ from regard.evaluation.pictures.heat import alignment
 saved(alignment(weights, ["un", "chat"], ["a", "cat"]), "cat.png")
 """
 
+import io
 import textwrap
 import warnings
 from pathlib import Path
@@ -39,16 +40,21 @@ def saved(picture: "Figure", path: str | Path) -> Path:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in KINDS:
         raise Misuse(f"{path}: pictures are written as {', '.join(KINDS)}; the name must end so")
+    with writing(path) as file:
+        file.write(drawn(picture, kind))
+    return path
+
+
+def drawn(picture: "Figure", kind: str = "png", dpi: int = 160) -> bytes:
+    """The picture in that format, as it stands in a file."""
     from matplotlib import rc_context
 
     # In an SVG letters stay letters: they can be searched, and are shaped by whoever shows it.
-    with (
-        writing(path) as file, warnings.catch_warnings(),
-        rc_context({"svg.fonttype": "none", "svg.hashsalt": "regard"}),
-    ):  # fmt: skip
+    with warnings.catch_warnings(), rc_context({"svg.fonttype": "none", "svg.hashsalt": "regard"}):
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # told already, in words and on the picture
-        picture.savefig(file, format=kind, dpi=160, metadata=_metadata(kind))
-    return path
+        file = io.BytesIO()
+        picture.savefig(file, format=kind, dpi=dpi, metadata=_metadata(kind))
+    return file.getvalue()
 
 
 def told(picture: "Figure", note: str) -> "Figure":
