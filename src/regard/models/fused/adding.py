@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.models.fused.drawing import Drawn
-from regard.models.fused.launching import PROGRAMS, cut, interpreted, summed, tile, warps
+from regard.models.fused.launching import CELLS, CELLS_BACK, PROGRAMS, cut, interpreted, summed, tile
 
 
 class Normed(NamedTuple):
@@ -29,7 +29,7 @@ class AddNorm(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         from regard.models.fused.kernels import add_norm_kernel
 
-        (N, D), (BR, BD) = x.shape, tile(x.shape[1])
+        (N, D), (BR, BD, warps) = x.shape, tile(x.shape[1], CELLS)
         out = x if a is None else torch.empty_like(x)
         y = x.new_empty(N, D, dtype=kind)
         rate = x.new_empty(N)
@@ -37,7 +37,7 @@ class AddNorm(torch.autograd.Function):
         add_norm_kernel[(cut(N, BR),)](
             x, x if a is None else a, x if b is None else b, weight, weight if shift is None else shift, drawn.seed,
             out, y, mean, rate, N, drawn.place, drawn.level, drawn.scale, epsilon, D, BR, BD, a is not None,
-            b is not None, drawn.drops, shift is not None, interpreted(x), num_warps=warps(BR, BD),
+            b is not None, drawn.drops, shift is not None, interpreted(x), num_warps=warps,
         )  # fmt: skip
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(out, mean, rate, weight, drawn.seed)
@@ -56,7 +56,7 @@ class AddNorm(torch.autograd.Function):
 
         dx, dy = grads
         x, mean, rate, weight, seed = ctx.saved_tensors
-        drawn, (N, D), (BR, BD) = ctx.drawn, x.shape, tile(x.shape[1])
+        drawn, (N, D), (BR, BD, warps) = ctx.drawn, x.shape, tile(x.shape[1], CELLS_BACK)
         programs = min(PROGRAMS, cut(N, BR))
         dy = x.new_zeros(N, D, dtype=ctx.kind) if dy is None else dy.contiguous()
         dout, da = torch.empty_like(x), x.new_empty(N, D, dtype=ctx.kind) if ctx.adds else None
@@ -64,7 +64,7 @@ class AddNorm(torch.autograd.Function):
         add_norm_back_kernel[(programs,)](
             x if dx is None else dx.contiguous(), dy, x, mean, rate, weight, seed, dout, dout if da is None else da,
             sums, N, drawn.place, drawn.level, drawn.scale, cut(N, BR), D, BR, BD, dx is not None, ctx.adds,
-            drawn.drops, ctx.layer, interpreted(x), num_warps=warps(BR, BD),
+            drawn.drops, ctx.layer, interpreted(x), num_warps=warps,
         )  # fmt: skip
         of_weight, of_shift, of_b = summed(sums).unbind(0)
         return dout, da, of_b if ctx.has_b else None, of_weight, of_shift if ctx.layer else None, None, None, None

@@ -37,6 +37,15 @@ def kept(first, second, at, level):
     return (mixed(at.to(tl.uint32) ^ first, second) >> 8).to(tl.int32) >= level
 
 
+@triton.jit
+def row_tile(first, rows, D: tl.constexpr, BR: tl.constexpr, BD: tl.constexpr):
+    """Rows from `first` on, and where their numbers stand: four side by side to a thread, of whatever kind they are, so
+    that what one load gives a thread is what it needs beside that of the others."""
+    row, d = first + tl.arange(0, BR), tl.arange(0, BD)
+    d = tl.max_contiguous(d, 4)
+    return row, d, row.to(tl.int64)[:, None] * D + d[None, :], (row < rows)[:, None] & (d < D)[None, :]
+
+
 @triton.jit(do_not_specialize=["rows", "place", "level"])
 def add_norm_kernel(
     x_ptr, a_ptr, b_ptr, weight_ptr, shift_ptr, seed_ptr, out_ptr, y_ptr, mean_ptr, rate_ptr, rows, place, level,
@@ -44,9 +53,7 @@ def add_norm_kernel(
     DROPS: tl.constexpr, LAYER: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """x' = x + drop(a + b), y = norm(x'): of layers, or (LAYER false) by the root of the mean square."""
-    row, d = tl.program_id(0) * BR + tl.arange(0, BR), tl.arange(0, BD)
-    real = (row < rows)[:, None] & (d < D)[None, :]
-    at = row.to(tl.int64)[:, None] * D + d[None, :]
+    row, d, at, real = row_tile(tl.program_id(0) * BR, rows, D, BR, BD)
     x = tl.load(x_ptr + at, mask=real, other=0.0)
     if ADDS:
         a = tl.load(a_ptr + at, mask=real, other=0.0).to(tl.float32)
@@ -80,7 +87,7 @@ def add_norm_back_kernel(
 
     g = dy weight        dout = dx + rate (g - n mean(g n) - mean(g))        n: x', normalised
     """
-    d = tl.arange(0, BD)
+    d = tl.max_contiguous(tl.arange(0, BD), 4)
     weight = tl.load(weight_ptr + d, mask=d < D, other=0.0)[None, :]
     of_weight, of_shift, of_b = (
         tl.zeros([BR, BD], tl.float32), tl.zeros([BR, BD], tl.float32), tl.zeros([BR, BD], tl.float32)
@@ -88,34 +95,36 @@ def add_norm_back_kernel(
     if DROPS:
         first, second = keys_of(seed_ptr, place)
     for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
-        row = block * BR + tl.arange(0, BR)
-        real = (row < rows)[:, None] & (d < D)[None, :]
-        at = row.to(tl.int64)[:, None] * D + d[None, :]
+        row, _, at, real = row_tile(block * BR, rows, D, BR, BD)
         x = tl.load(x_ptr + at, mask=real, other=0.0)
         dy = tl.load(dy_ptr + at, mask=real, other=0.0).to(tl.float32)
+        if HAS_DX:
+            dx = tl.load(dx_ptr + at, mask=real, other=0.0)
         rate = tl.load(rate_ptr + row, mask=row < rows, other=0.0)[:, None]
         if LAYER:
             x = tl.where(real, x - tl.load(mean_ptr + row, mask=row < rows, other=0.0)[:, None], 0.0)
-        n = x * rate
-        g = dy * weight
-        dx = g - n * (tl.sum(g * n, 1) / D)[:, None]
-        if LAYER:
-            dx -= (tl.sum(g, 1) / D)[:, None]
             of_shift += dy
+        n = x * rate
         of_weight += dy * n
-        dx *= rate
+        dy *= weight
+        own = dy - n * (tl.sum(dy * n, 1) / D)[:, None]
+        if LAYER:
+            own -= (tl.sum(dy, 1) / D)[:, None]
+        own *= rate
         if HAS_DX:
-            dx += tl.load(dx_ptr + at, mask=real, other=0.0)
-        tl.store(dout_ptr + at, dx, mask=real)
+            own += dx
+        tl.store(dout_ptr + at, own, mask=real)
         if ADDS:
             if DROPS:
-                dx = tl.where(kept(first, second, at, level), dx * scale, 0.0)
-            tl.store(da_ptr + at, rounded(dx, da_ptr.dtype.element_ty, EXACT), mask=real)
-            of_b += tl.where(real, dx, 0.0)
+                own = tl.where(kept(first, second, at, level), own * scale, 0.0)
+            tl.store(da_ptr + at, rounded(own, da_ptr.dtype.element_ty, EXACT), mask=real)
+            of_b += tl.where(real, own, 0.0)
     here = sums_ptr + tl.program_id(0) * 3 * D + d
     tl.store(here, tl.sum(of_weight, 0), mask=d < D)
-    tl.store(here + D, tl.sum(of_shift, 0), mask=d < D)
-    tl.store(here + 2 * D, tl.sum(of_b, 0), mask=d < D)
+    if LAYER:
+        tl.store(here + D, tl.sum(of_shift, 0), mask=d < D)
+    if ADDS:
+        tl.store(here + 2 * D, tl.sum(of_b, 0), mask=d < D)
 
 
 @triton.jit
@@ -236,22 +245,18 @@ def loss_kernel(z_ptr, wanted_ptr, loss_ptr, logs_ptr, z_row, smoothing, nothing
         tl.store(logs_ptr + row, 0.0)
     else:
         z_ptr += row * z_row
-        largest = tl.full([BV], float("-inf"), tl.float32)
-        total, mean = tl.zeros([BV], tl.float32), tl.zeros([BV], tl.float32)
+        largest, total, mean = float("-inf"), 0.0, 0.0
         for start in range(0, V, BV):
             v = start + tl.arange(0, BV)
             z = tl.load(z_ptr + v, mask=v < V, other=float("-inf")).to(tl.float32)
-            higher = tl.maximum(largest, z)
-            from_here = tl.where(higher == float("-inf"), 0.0, higher)
-            total = total * tl.exp(largest - from_here) + tl.exp(z - from_here)
-            mean += tl.where(v < V, z, 0.0)
+            higher = tl.maximum(largest, tl.max(z, 0))
+            total = total * tl.exp(largest - higher) + tl.sum(tl.exp(z - higher), 0)
+            mean += tl.sum(tl.where(v < V, z, 0.0), 0)
             largest = higher
-        most = tl.max(largest, 0)
-        # A lane beyond V has -inf and 0 there; a row that is -inf or NaN throughout becomes NaN, as it should.
-        logs = most + tl.log(tl.sum(tl.where(total > 0, total * tl.exp(largest - most), total), 0))
+        logs = largest + tl.log(total)
         right = tl.load(z_ptr + y).to(tl.float32)
         tl.store(logs_ptr + row, logs)
-        tl.store(loss_ptr + row, logs - (1 - smoothing) * right - smoothing * (tl.sum(mean, 0) / V))
+        tl.store(loss_ptr + row, logs - (1 - smoothing) * right - smoothing * (mean / V))
 
 
 @triton.jit(do_not_specialize=["nothing"])

@@ -1,12 +1,16 @@
 """Which tiles a kernel of `kernels` works on, and the sums of its programs."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-PROGRAMS = 528
-"""That walk over rows and add up: four for each of the 132 multiprocessors of a large GPU."""
+PROGRAMS = 660
+"""That walk over rows and add up: as many as fit on the 132 multiprocessors of a large GPU at a time, 5 on each."""
 CELLS = 2048
 """Numbers of a tile."""
+CELLS_BACK = 1024
+"""Of one whose sums stay in registers from row to row."""
 
 
 def power(size: int) -> int:
@@ -18,14 +22,20 @@ def cut(size: int, by: int) -> int:
     return -(-size // by)
 
 
-def tile(width: int) -> tuple[int, int]:
-    """Rows and numbers of a tile that holds whole rows."""
+class Tile(NamedTuple):
+    """Of whole rows."""
+
+    rows: int
+    numbers: int
+    """Of a row, and what makes it a power of two."""
+    warps: int
+
+
+def tile(width: int, cells: int) -> Tile:
+    """Of about so many cells; four warps, or as many as a wide row needs for 16 cells a thread."""
     wide = power(width)
-    return max(1, CELLS // wide), wide
-
-
-def warps(rows: int, numbers: int) -> int:
-    return min(16, max(4, rows * numbers // 1024))
+    rows = max(1, cells // wide)
+    return Tile(rows, wide, max(4, rows * wide // 512))
 
 
 def interpreted(tensor: Tensor) -> bool:
@@ -55,4 +65,4 @@ def columns(rows: Tensor) -> tuple[int, int, int]:
     """Of tiles for sums over rows [N, C]: rows, columns, and how many programs go down."""
     BC = min(256, max(16, power(rows.shape[1])))
     BR = CELLS // BC
-    return BR, BC, max(1, min(cut(len(rows), BR), 2 * PROGRAMS // cut(rows.shape[1], BC)))
+    return BR, BC, max(1, min(cut(len(rows), BR), 1056 // cut(rows.shape[1], BC)))

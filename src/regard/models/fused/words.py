@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.models.fused.drawing import Drawn
-from regard.models.fused.launching import cut, tile, warps
+from regard.models.fused.launching import CELLS, cut, tile
 
 
 class Words(torch.autograd.Function):
@@ -16,11 +16,11 @@ class Words(torch.autograd.Function):
     ) -> Tensor:
         from regard.models.fused.kernels import words_kernel
 
-        N, D, (BR, BD) = tokens.numel(), table.shape[1], tile(table.shape[1])
+        N, D, (BR, BD, warps) = tokens.numel(), table.shape[1], tile(table.shape[1], CELLS)
         x = table.new_empty(N, D)
         words_kernel[(cut(N, BR),)](
             tokens.contiguous(), table, table if at is None else at, drawn.seed, x, N, tokens.shape[1], drawn.place,
-            drawn.level, drawn.scale, times, D, BR, BD, at is not None, drawn.drops, num_warps=warps(BR, BD),
+            drawn.level, drawn.scale, times, D, BR, BD, at is not None, drawn.drops, num_warps=warps,
         )  # fmt: skip
         ctx.save_for_backward(tokens, drawn.seed)
         ctx.drawn, ctx.times, ctx.words, ctx.trained = drawn, times, len(table), trained
@@ -41,10 +41,10 @@ def _dropped(x: Tensor, drawn: Drawn) -> Tensor:
 
     if not drawn.drops:
         return x
-    (N, D), (BR, BD) = x.shape, tile(x.shape[1])
+    (N, D), (BR, BD, warps) = x.shape, tile(x.shape[1], CELLS)
     out = torch.empty_like(x)
     dropped_kernel[(cut(N, BR),)](
-        x, drawn.seed, out, N, drawn.place, drawn.level, drawn.scale, D, BR, BD, num_warps=warps(BR, BD)
+        x, drawn.seed, out, N, drawn.place, drawn.level, drawn.scale, D, BR, BD, num_warps=warps
     )
     return out
 
