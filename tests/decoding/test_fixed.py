@@ -76,11 +76,39 @@ def test_room_is_used_again_by_smaller_batches() -> None:
         )
         sizes.append(len(fixed_beam._READY[model]))
     assert sizes == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("changed", [{}, {"positions": "learned", "longest": 40}], ids=str)
+def test_weights_that_were_written_to_since_are_read_anew(changed: dict[str, Any]) -> None:
+    model, (source, lengths) = model_of(**changed), batch()
+    settings = SearchSettings(beam=3, limit_plus=8)
+    before = in_fixed_shapes(model, source, lengths, settings)
     with torch.no_grad():
-        next(model.parameters()).mul_(1.1)
-    source, lengths = batch()
-    assert facts(in_fixed_shapes(model, source, lengths, settings)) == facts(search(model, source, lengths, settings))
-    assert len(fixed_beam._READY[model]) == 1
+        for each in model.parameters():
+            each.mul_(1.3)
+    after = in_fixed_shapes(model, source, lengths, settings)
+    plain = search(model, source, lengths, settings)
+    assert facts(after) == facts(plain) != facts(before)
+    assert after[0][0].score == pytest.approx(plain[0][0].score, abs=1e-4)
+    assert len(fixed_beam._READY[model]) == 1  # in the same room
+    with torch.autocast("cpu", torch.bfloat16):  # caches of another kind
+        in_fixed_shapes(model, source, lengths, settings)
+    assert len(fixed_beam._READY[model]) == 2
+
+
+def test_heads_are_mixed_by_the_kernels_for_short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    triton = pytest.importorskip("triton", reason="Triton is not installed (it is made for Linux)")
+    if not triton.knobs.runtime.interpret:
+        pytest.skip("Triton was imported before its interpreter was on")
+    model, (source, lengths) = model_of(kv_heads=2), batch(1)
+    settings = SearchSettings(beam=2, limit_factor=0, limit_plus=3)
+    plain = in_fixed_shapes(model, source, lengths, settings)
+    monkeypatch.setattr("regard.models.fixed._short", lambda *_: True)
+    fixed_beam._READY.clear()
+    other = in_fixed_shapes(model, source, lengths, settings)
+    assert facts(other) == facts(plain)
+    for one, two in zip(plain, other, strict=True):
+        assert two[0].score == pytest.approx(one[0].score, abs=1e-4)
 
 
 def test_it_goes_no_further_than_until_all_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:

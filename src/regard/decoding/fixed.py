@@ -70,30 +70,48 @@ _READY: "WeakKeyDictionary[SequenceModel, OrderedDict[Any, FixedBeam]]" = WeakKe
 def ready(model: SequenceModel, shape: Shape, settings: SearchSettings) -> "FixedBeam | None":
     """A search of this shape, made when it is asked for first and kept; None where the model has no fixed steps."""
     kept = _READY.setdefault(model, OrderedDict())
-    key = shape, settings, _weights(model)
+    where, written = _weights(model)
+    key = shape, settings, (where, _kind(model))
     if key not in kept:
         steps = model.fixed(shape.sentences, shape.each, shape.places, shape.steps)
         if steps is None:
             return None
-        for old in [each for each in kept if each[2] != key[2]]:  # the model was trained on, or moved
+        for old in [each for each in kept if each[2][0] != where]:  # the model was moved
             del kept[old]
-        kept[key] = FixedBeam(model, steps, shape, settings)
+        kept[key] = FixedBeam(model, steps, shape, settings, written)
         if len(kept) > KEPT:
             kept.popitem(last=False)
     kept.move_to_end(key)
+    if kept[key].written != written:  # trained on, in the same place
+        kept[key].decoder.refresh()
+        kept[key].written = written
     return kept[key]
 
 
-def _weights(model: SequenceModel) -> tuple[tuple[int, int], ...]:
+def _weights(model: SequenceModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Where the weights are, and how often they were written to."""
-    return tuple((each.data_ptr(), 0 if each.is_inference() else each._version) for each in model.parameters())
+    each = list(model.parameters())
+    return tuple(one.data_ptr() for one in each), tuple(0 if one.is_inference() else one._version for one in each)
+
+
+def _kind(model: SequenceModel) -> torch.dtype | None:
+    """What products are rounded to here, where that is not what the weights are of."""
+    device = next(each.device for each in model.parameters())
+    return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
 
 
 class FixedBeam:
     """Room for a search and the graphs of its steps; used again for one batch after another."""
 
-    def __init__(self, model: SequenceModel, decoder: FixedStep, shape: Shape, settings: SearchSettings) -> None:
-        self.decoder, self.shape, self.settings = decoder, shape, settings
+    def __init__(
+        self,
+        model: SequenceModel,
+        decoder: FixedStep,
+        shape: Shape,
+        settings: SearchSettings,
+        written: tuple[int, ...] = (),
+    ) -> None:
+        self.decoder, self.shape, self.settings, self.written = decoder, shape, settings, written
         self.device = next(each.device for each in model.parameters())
         self.start, self.end, self.vocabulary = model.start_token, model.end_token, model.vocabulary
         sentences, beam, steps = shape.sentences, shape.each, shape.steps

@@ -119,6 +119,9 @@ class FixedStep(Protocol):
 
     steps: int
 
+    def refresh(self) -> None:
+        """Take in what was made of weights that have been written to since."""
+
     def fill(self, memory: Any) -> None:
         """Take in the sources of a batch."""
 

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from regard.attention import Mask, attend, masks, settle
+from regard.attention import Mask, attend, masks, normalise, scores, settle
+from regard.attention.fast import short
 from regard.attention.heads import MultiHead
 from regard.attention.positions import Rotary
 from regard.models.layers import Block
@@ -42,15 +43,20 @@ class Fixed:
         self.sentences, self.each, self.places, self.steps = sentences, each, places, steps
         blocks = list(model.decoder.layers)
         first = blocks[0].attention.query.weight
-        self.device, self.dtype = first.device, first.dtype
+        self.device = first.device
+        autocast = torch.is_autocast_enabled(self.device.type)
+        self.dtype = torch.get_autocast_dtype(self.device.type) if autocast else first.dtype
+        self.short = all(_short(heads, self.device, self.dtype) for block in blocks for heads in _heads(block))
         self.joined = [_joined(block.attention) for block in blocks]
         self.keys = [self._room(block.attention, steps * each) for block in blocks]
         self.values = [self._room(block.attention, steps * each) for block in blocks]
         crossing = [block.cross for block in blocks if block.cross is not None]
         self.source_keys = [self._room(cross, places) for cross in crossing]
         self.source_values = [self._room(cross, places) for cross in crossing]
+        self.lengths = torch.zeros(sentences, dtype=torch.int32, device=self.device)
         self.real = torch.zeros(sentences, 1, 1, places, dtype=torch.bool, device=self.device)
-        nothing = torch.zeros(1, steps, model.settings.width, device=self.device, dtype=self.dtype)
+        nothing = torch.zeros(1, steps, model.settings.width, device=self.device, dtype=first.dtype)
+        self.nothing = nothing
         self.positions = model.decoder.positions.add(nothing)[0]
         turns = model.decoder.positions
         self.turns = turns.table.rows(0, steps, nothing) if isinstance(turns, Rotary) else None
@@ -66,12 +72,22 @@ class Fixed:
         shape = (self.sentences, heads.kv_heads, places, heads.head_width)
         return torch.zeros(shape, device=self.device, dtype=self.dtype)
 
+    def refresh(self) -> None:
+        """Take in what was made of weights that have been written to since."""
+        for block, (weight, bias) in zip(self.model.decoder.layers, self.joined, strict=True):
+            new = _joined(block.attention)
+            weight.copy_(new[0])
+            if bias is not None and new[1] is not None:
+                bias.copy_(new[1])
+        self.positions.copy_(self.model.decoder.positions.add(self.nothing)[0])
+
     def fill(self, memory: "Looked") -> None:
         """Take in the sources of a batch, which may have fewer sentences and places than there is room for."""
         sentences, places = memory.sentences or 0, memory.sources[0].projected.length
         inside = torch.arange(self.places, device=self.device)
         lengths = torch.ones(self.sentences, dtype=torch.long, device=self.device)
         lengths[:sentences] = places if memory.lengths is None else memory.lengths.to(self.device)
+        self.lengths.copy_(lengths)
         self.real.copy_((inside < lengths.view(-1, 1)).view_as(self.real))
         for number, source in enumerate(memory.sources):
             self.source_keys[number][:sentences, :, :places] = source.projected.key
@@ -81,24 +97,24 @@ class Fixed:
         """Logits [R, V] after feeding tokens [R] at the step `at` [1], which is below `upto`; came [B, K, T] with this
         step's places in it."""
         x = self.model.words(tokens.unsqueeze(-1)).states + self.positions.index_select(0, at)
-        own, source = self._mask(came[:, :, :upto], upto), self._settled(self.real)
+        own = self._mask(came[:, :, :upto], upto)
         for number, block in enumerate(self.model.decoder.layers):
-            x = self._block(number, block, x, at, own, source, upto)
+            x = self._block(number, block, x, at, own, upto)
         x = x if self.model.decoder.norm is None else self.model.decoder.norm(x)
         logits: Tensor = self.model.output(x[:, -1])
         return logits
 
-    def _mask(self, came: Tensor, upto: int) -> Mask:
+    def _mask(self, came: Tensor, upto: int) -> Tensor:
         """[B, 1, K, places]: which of its sentence's places are a hypothesis's own."""
         places = upto * self.each
         cells = torch.zeros(self.sentences, self.each, places + 1, dtype=torch.bool, device=self.device)
         cells.scatter_(2, came.clamp(max=places), True)
-        return self._settled(cells[:, :, :places].unsqueeze(1))
+        return cells[:, :, :places].unsqueeze(1)
 
     def _settled(self, cells: Tensor) -> Mask:
         return settle(masks.tensor(cells), cells.shape, self.device, clean=True, alive=True)
 
-    def _block(self, number: int, block: Block, x: Tensor, at: Tensor, own: Mask, source: Mask, upto: int) -> Tensor:
+    def _block(self, number: int, block: Block, x: Tensor, at: Tensor, own: Tensor, upto: int) -> Tensor:
         heads = block.attention
         query, key, value = self._projected(number, heads, block.before(x, block.attention_norm))
         if self.turns is not None:
@@ -107,22 +123,26 @@ class Fixed:
         self.keys[number].index_copy_(2, places, key)
         self.values[number].index_copy_(2, places, value)
         filled = upto * self.each
-        mixed = attend(
-            query, self.keys[number][:, :, :filled], self.values[number][:, :, :filled], mask=own, score=heads.score,
-            normalise=heads.normalise,
-        )  # fmt: skip
-        x = block.after(x, heads.out(_rows(mixed)), block.attention_norm)
+        mixed = self._mixed(query, self.keys[number][:, :, :filled], self.values[number][:, :, :filled], heads, own)
+        x = block.after(x, heads.out(mixed), block.attention_norm)
         cross = block.cross
         assert cross is not None
         query = self._split(cross.query(block.before(x, block.cross_norm)), cross.heads)
-        mixed = attend(
-            query, self.source_keys[number], self.source_values[number], mask=source, score=cross.score,
-            normalise=cross.normalise,
-        )  # fmt: skip
-        x = block.after(x, cross.out(_rows(mixed)), block.cross_norm)
+        mixed = self._mixed(query, self.source_keys[number], self.source_values[number], cross, None)
+        x = block.after(x, cross.out(mixed), block.cross_norm)
         if block.feed_forward is None:
             return x
         return block.after(x, block.feed_forward(block.before(x, block.feed_forward_norm)), block.feed_forward_norm)
+
+    def _mixed(self, query: Tensor, key: Tensor, value: Tensor, heads: MultiHead, own: Tensor | None) -> Tensor:
+        """[R, 1, H d]: what query [B, H, K, d] mixes of the cells of a table, or of the real places of the source."""
+        if self.short:
+            q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+            lengths, scale = self.lengths if own is None else None, heads.head_width**-0.5
+            mixed = short.of_rows(short.Rows(q, k, v, None, lengths, own, short.FREE, scale))
+            return mixed.flatten(0, 1).flatten(1).unsqueeze(1)
+        mask = self._settled(self.real if own is None else own)
+        return _rows(attend(query, key, value, mask=mask, score=heads.score, normalise=heads.normalise))
 
     def _projected(self, number: int, heads: MultiHead, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[B, H, K, d] each, by one product."""
@@ -140,6 +160,22 @@ class Fixed:
     def _split(self, x: Tensor, heads: int) -> Tensor:
         """[R, 1, H d] → [B, H, K, d]."""
         return x.view(self.sentences, self.each, heads, -1).transpose(1, 2)
+
+
+def _heads(block: Block) -> list[MultiHead]:
+    return [heads for heads in (block.attention, block.cross) if heads is not None]
+
+
+def _short(heads: MultiHead, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the kernels for short rows compute what these heads do."""
+    return (
+        device.type == "cuda"
+        and dtype in short.KINDS
+        and short.available()
+        and heads.head_width <= short.WIDEST
+        and heads.score == scores.ScaledDot()
+        and heads.normalise == normalise.softmax
+    )
 
 
 def _rows(mixed: Tensor) -> Tensor:

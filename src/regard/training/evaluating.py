@@ -5,6 +5,7 @@ Examples with one source in one pair of languages are one, with several referenc
 References are the texts as they stood.
 """
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from regard.evaluation import scores as scoring
 from regard.evaluation.evaluating import Sample, chosen, evaluate
 from regard.evaluation.scores import Score
 from regard.models.contract import Model, SequenceModel
+from regard.models.transformer import Transformer
 from regard.training.config import Config
 from regard.training.corpus import Corpus, Held, groups_of
 from regard.training.feeding import feed
@@ -73,6 +75,7 @@ class Evaluator:
         self.firsts = View(held.examples, np.array([each[0] for each in kept], np.int64))
         self.pairs, self.names = pairs[self.firsts.index], corpus.pairs
         self.references = [list(dict.fromkeys(_right(held.texts[row]) for row in each)) for each in kept]
+        self.halved: SequenceModel | None = None
 
     def __len__(self) -> int:
         """How many sources there are."""
@@ -85,12 +88,26 @@ class Evaluator:
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
                 loss = self.loss(model)
-                if self.config.task == "language_model":
-                    return Found(loss, {})
-                shown = self.config.training.samples if samples is None else samples
-                return self._scored(model, loss, search, shown)
+            if self.config.task == "language_model":
+                return Found(loss, {})
+            shown = self.config.training.samples if samples is None else samples
+            searched = self._halved(model)
+            halves = self.bfloat16 and searched is model
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=halves):
+                return self._scored(searched, loss, search, shown)
         finally:
             model.train(was_training)
+
+    def _halved(self, model: Model) -> Model:
+        """On a GPU, Transformers are searched with weights in bfloat16, in a copy that stays in its place from one
+        evaluation to the next: the graphs of its steps serve them all."""
+        if not self.bfloat16 or self.device.type != "cuda" or not isinstance(model, Transformer):
+            return model
+        if self.halved is None:
+            self.halved = copy.deepcopy(model).bfloat16().eval().requires_grad_(False)
+        else:
+            self.halved.load_state_dict(model.state_dict())
+        return self.halved
 
     def loss(self, model: Model) -> float:
         """Mean cross-entropy over all examples; the sum is fetched from the device once."""

@@ -17,6 +17,8 @@ from regard.attention.fast.short.gpu import FREE, SHORT, WIDEST, Rows
 from regard.attention.masks import Causal, Lengths, Mask, holds_cells, parts
 from regard.attention.scores import Dot, DotScore, ScaledDot
 
+__all__ = ["FREE", "KINDS", "SHORT", "WIDEST", "Rows", "available", "obstacle", "of_rows", "run", "short_attention"]
+
 KINDS = (torch.bfloat16, torch.float16)
 LONGEST = 1024
 """Keys, where no gradient is wanted."""
@@ -49,11 +51,16 @@ def of_rows(rows: Rows) -> Tensor:
     return gpu.forward(rows, rows.q.device.type == "cpu", want_lse=False)[0]
 
 
+def available() -> bool:
+    """Whether there is what compiles the kernels."""
+    return find_spec("triton") is not None
+
+
 def obstacle(call: Call) -> str | None:
     """What stands in the way, in words; None where nothing does."""
     if call.query.device.type != "cuda":
         return "its kernels run on a GPU only"
-    if find_spec("triton") is None:
+    if not available():
         return "triton is not installed"
     return unlike(call)
 

@@ -76,20 +76,25 @@ def forward(rows: Rows, exact: bool = False, want_lse: bool = True) -> tuple[Ten
     return out, lse
 
 
-def backward(rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """Of q, k and value."""
+Gradients = tuple[Tensor, Tensor, Tensor]
+
+
+def backward(rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False, into: Gradients | None = None) -> Gradients:
+    """Of q, k and value; `into`: where they are to be written (the numbers of a head side by side)."""
     from regard.attention.fast.short.kernels import backward_kernel
 
     B, T, S, H, G, D, E = rows.sizes
     grad = grad if grad.stride(-1) == 1 else grad.contiguous()
-    dq, dk, dvalue = rows.q.new_empty(B, T, H, D), rows.k.new_empty(B, S, G, D), rows.value.new_empty(B, S, G, E)
+    if into is None:
+        into = rows.q.new_empty(B, T, H, D), rows.k.new_empty(B, S, G, D), rows.value.new_empty(B, S, G, E)
+    strides = [step for each in into for step in each.stride()[:3]]
     BT, BS, DP, EP = _power(T), _power(S), _power(D), _power(E)
     backward_kernel[(B * G,)](
-        rows.q, rows.k, rows.value, lse, grad, dq, dk, dvalue, *rows.tables, T, S, H, G, D, E, rows.shift,
-        rows.scale, *rows.strides, *grad.stride()[:3], *rows.keeps, **rows.has, BT=BT, BS=BS, DP=DP, EP=EP,
-        EXACT=exact, num_warps=_warps(BT * BS, max(DP, EP)),
+        rows.q, rows.k, rows.value, lse, grad, *into, *rows.tables, T, S, H, G, D, E, rows.shift,
+        rows.scale, *rows.strides, *grad.stride()[:3], *strides, *rows.keeps, **rows.has, BT=BT, BS=BS, DP=DP,
+        EP=EP, EXACT=exact, num_warps=_warps(BT * BS, max(DP, EP)),
     )  # fmt: skip
-    return dq, dk, dvalue
+    return into
 
 
 def _warps(cells: int, width: int) -> int:

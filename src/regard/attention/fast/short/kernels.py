@@ -100,9 +100,9 @@ def forward_kernel(
 
 @triton.jit(do_not_specialize=["T", "S", "shift"])
 def backward_kernel(
-    q_ptr, k_ptr, value_ptr, lse_ptr, grad_ptr, dq_ptr, dk_ptr, dvalue_ptr, query_counts, key_counts,
-    keep_ptr, T, S, H, G, D, E, shift, scale, q_b, q_t, q_h, k_b, k_s, k_g, value_b, value_s, value_g, grad_b, grad_t,
-    grad_h, keep_b, keep_h, keep_t, keep_s, HAS_QUERIES: tl.constexpr, HAS_KEYS: tl.constexpr, HAS_KEEP: tl.constexpr,
+    q_ptr, k_ptr, value_ptr, lse_ptr, grad_ptr, dq_ptr, dk_ptr, dvalue_ptr, query_counts, key_counts, keep_ptr, T, S,
+    H, G, D, E, shift, scale, q_b, q_t, q_h, k_b, k_s, k_g, value_b, value_s, value_g, grad_b, grad_t, grad_h, keep_b,
+    keep_h, keep_t, keep_s, HAS_QUERIES: tl.constexpr, HAS_KEYS: tl.constexpr, HAS_KEEP: tl.constexpr,
     BT: tl.constexpr, BS: tl.constexpr, DP: tl.constexpr, EP: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """All queries (at most BT) and keys (at most BS) of one key head, and of the query heads that read it in turn.
@@ -132,11 +132,11 @@ def backward_kernel(
         further = product(grad, tl.trans(value), EXACT)
         slope = (weight * (further - tl.sum(weight * further, 1)[:, None]) * scale).to(q.dtype)
         dq = product(slope, k, EXACT)
-        here = dq_ptr + ((b * T + t[:, None]) * H + h) * D + d[None, :]
+        here = dq_ptr + b * dq_b + t[:, None] * dq_t + h * dq_h + d[None, :]
         tl.store(here, dq.to(dq_ptr.dtype.element_ty), mask=(t < T)[:, None] & (d < D)[None, :])
         dk += product(tl.trans(slope), q, EXACT)
-    rows = (b * S + s[:, None]) * G + g
     within = (s < S)[:, None]
-    tl.store(dk_ptr + rows * D + d[None, :], dk.to(dk_ptr.dtype.element_ty), mask=within & (d < D)[None, :])
-    there = dvalue_ptr + rows * E + e[None, :]
+    there = dk_ptr + b * dk_b + s[:, None] * dk_s + g * dk_g + d[None, :]
+    tl.store(there, dk.to(dk_ptr.dtype.element_ty), mask=within & (d < D)[None, :])
+    there = dvalue_ptr + b * dvalue_b + s[:, None] * dvalue_s + g * dvalue_g + e[None, :]
     tl.store(there, dvalue.to(dvalue_ptr.dtype.element_ty), mask=within & (e < E)[None, :])
