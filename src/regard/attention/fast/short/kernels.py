@@ -101,9 +101,10 @@ def forward_kernel(
 @triton.jit(do_not_specialize=["T", "S", "shift"])
 def backward_kernel(
     q_ptr, k_ptr, value_ptr, lse_ptr, grad_ptr, dq_ptr, dk_ptr, dvalue_ptr, query_counts, key_counts, keep_ptr, T, S,
-    H, G, D, E, shift, scale, q_b, q_t, q_h, k_b, k_s, k_g, value_b, value_s, value_g, grad_b, grad_t, grad_h, keep_b,
-    keep_h, keep_t, keep_s, HAS_QUERIES: tl.constexpr, HAS_KEYS: tl.constexpr, HAS_KEEP: tl.constexpr,
-    BT: tl.constexpr, BS: tl.constexpr, DP: tl.constexpr, EP: tl.constexpr, EXACT: tl.constexpr,
+    H, G, D, E, shift, scale, q_b, q_t, q_h, k_b, k_s, k_g, value_b, value_s, value_g, grad_b, grad_t, grad_h, dq_b,
+    dq_t, dq_h, dk_b, dk_s, dk_g, dvalue_b, dvalue_s, dvalue_g, keep_b, keep_h, keep_t, keep_s,
+    HAS_QUERIES: tl.constexpr, HAS_KEYS: tl.constexpr, HAS_KEEP: tl.constexpr, BT: tl.constexpr, BS: tl.constexpr,
+    DP: tl.constexpr, EP: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """All queries (at most BT) and keys (at most BS) of one key head, and of the query heads that read it in turn.
 
