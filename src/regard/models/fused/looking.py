@@ -58,8 +58,9 @@ class Own(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         joined, lse = ctx.saved_tensors
         rows = ctx.heads.rows(*_apart(joined, ctx.heads))
-        found = gpu.backward(rows, lse, grads[0].view_as(rows.q), joined.device.type == "cpu")
-        return torch.stack(found, 2).view_as(joined), None
+        gradient = torch.empty_like(joined)
+        gpu.backward(rows, lse, grads[0].view_as(rows.q), joined.device.type == "cpu", _apart(gradient, ctx.heads))
+        return gradient, None
 
 
 def own(joined: Tensor, heads: Heads) -> Tensor:
@@ -70,8 +71,9 @@ def own(joined: Tensor, heads: Heads) -> Tensor:
     return out
 
 
-def _apart(joined: Tensor, heads: Heads) -> tuple[Tensor, ...]:
-    return joined.view(heads.sentences, heads.queries, 3, heads.heads, heads.width).unbind(2)
+def _apart(joined: Tensor, heads: Heads) -> tuple[Tensor, Tensor, Tensor]:
+    q, k, v = joined.view(heads.sentences, heads.queries, 3, heads.heads, heads.width).unbind(2)
+    return q, k, v
 
 
 class Memory:
@@ -101,15 +103,14 @@ class Looked(torch.autograd.Function):
         q, joined, lse = ctx.saved_tensors
         memory, layer, heads = ctx.memory, ctx.layer, ctx.heads
         rows = heads.rows(_split(q, heads), *memory.of(joined, layer, heads))
-        dq, dk, dv = gpu.backward(rows, lse, grads[0].view_as(rows.q), q.device.type == "cpu")
         if memory.gradient is None:
             memory.gradient = torch.empty_like(joined)
-        of_key, of_value = memory.of(memory.gradient, layer, heads)
-        of_key.copy_(dk)
-        of_value.copy_(dv)
+        dq, (of_key, of_value) = torch.empty_like(q), memory.of(memory.gradient, layer, heads)
+        into = _split(dq, heads), of_key, of_value
+        gpu.backward(rows, lse, grads[0].view_as(rows.q), q.device.type == "cpu", into)
         whole = memory.gradient if layer == 0 else None
         memory.gradient = None if layer == 0 else memory.gradient
-        return dq.view_as(q), whole, None, None, None
+        return dq, whole, None, None, None
 
 
 def looked(q: Tensor, memory: Memory, layer: int, heads: Heads) -> Tensor:
