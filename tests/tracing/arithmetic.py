@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from regard.tracing.cell import Expression
+from regard.tracing.checking import untrue
 from regard.tracing.derivation import Derivation
 from regard.tracing.step import Step
 
@@ -138,6 +139,7 @@ def check(derivation: Derivation, step: Step, flat: int, fine: bool, tolerance: 
         return False
     printed, recorded = value_of(cell.expression), float(cell.value)  # type: ignore[arg-type]
     assert same(printed, recorded, tolerance), f"{cell!r}: worked out {printed}, recorded {recorded}"
+    assert fine or cell.holds, f"{cell!r} is true, and held to be false"
     return True
 
 
@@ -149,6 +151,7 @@ def every_equation_is_true(derivation: Derivation, tolerance: float = 1e-9, most
     count = 0
     for fine, steps in ((False, derivation.steps), (True, derivation.fine)):
         for step in steps:
+            assert not fine or untrue(derivation, step, True).size == 0, f"cells of {step!r} are held to be false"
             stride = 1 if most is None else max(step.size // most, 1)
             count += sum(check(derivation, step, flat, fine, tolerance) for flat in range(0, step.size, stride))
     return count

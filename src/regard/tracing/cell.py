@@ -29,8 +29,8 @@ NOBODY = Parent("", (), None)
 
 def parents_in(step: "Step", flat: Flat) -> Iterator[Parent]:
     """The cells of a step at these flat indices."""
-    array = step.array
-    values = [None] * flat.size if array is None else array[flat].tolist()
+    cells = step.cells(flat)
+    values = [None] * flat.size if cells is None else cells.tolist()
     places = np.stack(np.unravel_index(flat, step.shape), 1).tolist() if step.shape else [()] * flat.size
     return (Parent(step.name, tuple(index), value) for index, value in zip(places, values, strict=True))
 
@@ -44,17 +44,29 @@ class Cell:
         frame = derivation.frame(step, self._flat, fine)
         self.expression: Expression = frame.part(frame.body, None)
         """The formula with its numbers, to walk through."""
+        self._holds: bool | None = None
 
     @property
     def value(self) -> Number:
         """The recorded number."""
-        array = self.step.array
-        if array is None:
+        found = self.step.cells(np.array([self._flat]))
+        if found is None:
             raise ValueError(
                 f"the values of {self.step.name!r} {list(self.step.shape)} were left out of the derivation"
             )
-        number: Number = array[self._flat].item()
+        number: Number = found.item()
         return number
+
+    @property
+    def holds(self) -> bool:
+        """Whether the numbers in the formula give the recorded one, within its rounding; they do not where one of them
+        was written over past PyTorch's dispatcher. True where nothing can be said.
+        """
+        if self._holds is None:
+            from regard.tracing.checking import holds
+
+            self._holds = holds(self._derivation, self.step, self._flat, self._fine)
+        return self._holds
 
     @property
     def parents(self) -> tuple[Parent, ...]:

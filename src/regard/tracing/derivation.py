@@ -120,20 +120,28 @@ class Derivation:
         step = self.fine[position]
         return not step.shown and isinstance(step.rule, Move)
 
-    def moved(self, step: Step, move: Move) -> "np.ndarray[Any, Any] | None":
-        """The numbers of a move, read where they stand."""
-        flat = np.arange(step.size, dtype=np.int64)
+    def moved(self, step: Step, move: Move, flat: Flat) -> "np.ndarray[Any, Any] | None":
+        """Numbers of a move, read where they stand."""
         owners, indices = move.sources(step.shape, flat)
-        parts = {int(each): self.fine[int(each)].array for each in np.unique(owners) if each >= 0}
-        if any(part is None for part in parts.values()):
-            return None
-        dtype = flat_array(_empty(step.dtype)).dtype
-        array = np.full(step.size, 0 if move.fill is None else move.fill, dtype)
-        for position, part in parts.items():
-            assert part is not None
+        array = np.full(flat.shape, 0 if move.fill is None else move.fill, flat_array(_empty(step.dtype)).dtype)
+        for position in (int(each) for each in np.unique(owners) if each >= 0):
             here = owners == position
-            array[here] = part[indices[here]]
+            part = self.fine[position].cells(indices[here])
+            if part is None:
+                return None
+            array[here] = part
         return array
+
+    def moved_whole(self, step: Step, move: Move) -> "np.ndarray[Any, Any] | None":
+        """All of them, row by row; a plain view at once."""
+        piece = move.pieces[0] if len(move.pieces) == 1 else None
+        if piece is None or piece.map.table is not None or piece.size != step.shape or any(piece.start):
+            return self.moved(step, move, np.arange(step.size, dtype=np.int64))
+        part = self.fine[piece.step].array
+        if part is None or step.size == 0:
+            return part
+        strides = [each * part.itemsize for each in piece.map.strides]
+        return np.lib.stride_tricks.as_strided(part[piece.map.offset :], step.shape, strides).reshape(-1)
 
     def text(self, digits: int = 4, only: "Only" = None, width: int | None = None, color: bool | None = None) -> str:
         """As lines for a terminal: every step, or `only` some (`"A, O[0]"`), with 2 to 6 significant digits."""

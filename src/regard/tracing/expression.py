@@ -159,8 +159,8 @@ class Expression:
         """Of a cell or number: the recorded number; None where it was left out."""
         if self.step is None:
             return self.number
-        array = self.step.array
-        return None if array is None else array[self._flat].item()
+        found = self.step.cells(np.array([self._flat]))
+        return None if found is None else found.item()
 
     @property
     def of(self) -> tuple["Expression", ...]:

@@ -9,6 +9,7 @@ axes over which sums and the like run. `C = A B` of shapes [2, 3] and [3, 4] is
 so the cells that made C[i, j] follow from i and j, and nothing is stored for each cell.
 """
 
+import math
 from dataclasses import dataclass
 
 from regard.tracing.index import IndexMap
@@ -138,3 +139,9 @@ def rounded(a: Form, dtype: str) -> Form:
 def scaled(a: Form, by: float | int) -> Form:
     """by · a, and a alone where by is 1."""
     return a if by == 1 else times(number(by), a)
+
+
+def with_number(name: str, number: float | int | bool, usual: float) -> str:
+    """The name of a form with its number beneath, where that is not as usual: var₁ divides by the count less one."""
+    text = "" if number == usual else "∞" if number == math.inf else f"{float(number):g}"
+    return name + text.translate(str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋"))

@@ -19,6 +19,10 @@ Kind = Literal["weights", "signed", "plain"]
 Axes = tuple[tuple[str, ...] | None, ...]
 
 
+AT_ONCE = 20_000
+"""Numbers of a view up to which all are read and kept when one is asked for."""
+
+
 @dataclass(eq=False, slots=True)
 class Held:
     """Recorded numbers: an alias of what the code computed, and its version when the trace ended."""
@@ -108,11 +112,26 @@ class Step:
             if self._array is None:
                 self._array = flat_array(tensor)
         elif self._array is None and isinstance(self.rule, Move) and self.derivation is not None:
-            self._array = self.derivation.moved(self, self.rule)
+            self._array = self.derivation.moved_whole(self, self.rule)
         return self._array
+
+    def cells(self, flat: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any] | None":
+        """Its numbers at flat indices, those of a big move read where they stand; None where they were left out."""
+        if self.held is None and self._array is None and self.size > AT_ONCE and isinstance(self.rule, Move):
+            return None if self.derivation is None else self.derivation.moved(self, self.rule, flat)
+        array = self.array
+        return None if array is None else array[flat]
+
+    def whole(self, flat: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any] | None":
+        """As `cells`, where most of them are asked for; keeps nothing."""
+        kept = self._array
+        array, self._array = self.array, kept
+        return None if array is None else array[flat]
 
     @property
     def has_values(self) -> bool:
+        if self.held is None and isinstance(self.rule, Move) and self.derivation is not None:
+            return all(self.derivation.fine[piece.step].has_values for piece in self.rule.pieces)
         return self.array is not None
 
     @property

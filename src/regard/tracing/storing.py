@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard.tracing.checking import all_untrue
 from regard.tracing.derivation import Derivation
 from regard.tracing.forms import FORMS, Form, Operand, Rule
-from regard.tracing.index import IndexMap, Move, Piece
+from regard.tracing.index import Flat, IndexMap, Move, Piece
 from regard.tracing.step import Held, Step
 
 VERSION = 1
@@ -30,6 +31,8 @@ def written(derivation: Derivation, largest: int | None, packed: bool | None) ->
         packed = sum(step.size for step in derivation.fine if step.held is not None) > PLAIN_UP_TO
     has: dict[int, bool] = {}
     steps = [_step(step, largest, packed, has) for step in derivation.fine]
+    for position, (folded, fine) in all_untrue(derivation).items():
+        steps[position]["untrue"] = {"steps": _runs(folded), "primitives": _runs(fine)}
     record = {"regard": "derivation", "version": VERSION, "target": derivation.target.position, "steps": steps}
     return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -108,6 +111,13 @@ def _step(step: Step, largest: int | None, packed: bool, has: dict[int, bool]) -
         "values": _values(step, packed) if keeps and not moved else None,
         "rule": None if rule is None else _move(rule) if isinstance(rule, Move) else _rule(rule),
     }
+
+
+def _runs(cells: Flat) -> list[list[int]]:
+    """Flat indices as runs: the first of each, and how many there are."""
+    starts = np.flatnonzero(np.diff(cells, prepend=-2) != 1)
+    counts = np.diff(starts, append=cells.size)
+    return [[int(cells[at]), int(count)] for at, count in zip(starts, counts, strict=True)]
 
 
 def _values(step: Step, packed: bool) -> Any:

@@ -246,3 +246,14 @@ def gradients() -> Derivation:
 
 
 TRACED = (recurrent, masked, gradients)
+
+
+def overwritten() -> Derivation:
+    """`a` is 2 x, with a number of x written over, and so is the first of two columns of the product."""
+    x, w = torch.tensor([[1.0, 2], [3, 4]]), torch.tensor([[1.0, 0.5], [0, 1]])
+    with regard.trace() as tape:
+        a = regard.label(regard.label(x * 1, "x") * 2, "a", "2 x")
+        b = regard.label(a @ w, "b", "a w")
+    derivation = tape.derivation(b)
+    derivation["x"].value.numpy()[1, 0] = 30
+    return derivation

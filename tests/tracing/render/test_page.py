@@ -15,7 +15,7 @@ from regard.tracing.forms import cell as operand
 from regard.tracing.render.html import html
 from regard.tracing.step import Step
 from tests.browser import Watched, opened
-from tests.tracing.render.samples import TRACED, Builder, attention, every_form, heads, shapes
+from tests.tracing.render.samples import TRACED, Builder, attention, every_form, heads, overwritten, shapes
 
 
 def shown(browser: Any, folder: Path, derivation: Derivation, at: str = "", **options: Any) -> Watched:
@@ -90,7 +90,9 @@ def _index(step: Step, flat: int) -> tuple[int, ...]:
     return tuple(reversed(places))
 
 
-@pytest.mark.parametrize("make", [attention, heads, shapes, every_form, *TRACED], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [attention, heads, shapes, every_form, overwritten, *TRACED], ids=lambda make: make.__name__
+)
 def test_the_page_writes_every_equation_as_the_terminal_does(browser: Any, tmp_path: Path, make: Any) -> None:
     torch.manual_seed(0)
     derivation = make()

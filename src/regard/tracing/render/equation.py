@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from regard.tracing.cell import Cell, Expression
+from regard.tracing.forms import with_number
 from regard.tracing.render.exact import exactly
 from regard.tracing.render.numbers import checked_digits, shown
 
@@ -26,6 +27,7 @@ class Notation:
 
     dot = "·"
     about = "≈"
+    unequal = "≠"
     omitted = "… ({count} more)"
 
     def number(self, text: str) -> Part:
@@ -171,7 +173,7 @@ class Writer:
                 return self.to.number({"sum": "0", "product": "1"}.get(a.name, "NaN"))
             joined = self.to.product(parts) if a.name == "product" else self.to.sum(parts)
             return self.to.quotient(joined, Part(str(count), ALONE)) if a.name == "mean" and count > 1 else joined
-        return self.to.call(OVER_NAMES.get((a.name, a.number), a.name), parts)
+        return self.to.call(_of_rows(a), parts)
 
     def _softmax(self, a: Expression) -> Part:
         return self.to.quotient(self._exp(self.write(a.of[0])), self._exponentials(a))
@@ -183,8 +185,18 @@ class Writer:
         return self.to.sum([each if each.level == LEFT_OUT else self._exp(each) for each in self._terms(a)])
 
 
-OVER_NAMES: dict[tuple[str, object], str] = {("variance", 0): "var", ("variance", 1): "var₁", ("norm", 2): "norm"}
-"""var divides by the count, var₁ by the count less one."""
+def _of_rows(a: Expression) -> str:
+    """var divides by the count, var₁ by the count less one; norm is that of order 2, norm₁ of order 1."""
+    usual = {"variance": 0, "norm": 2}.get(a.name)
+    if usual is None or not isinstance(a.number, int | float):
+        return a.name
+    return with_number("var" if a.name == "variance" else a.name, a.number, usual)
+
+
+OVERWRITTEN = (
+    ": one of these numbers was written over past PyTorch (by numpy or in another thread, perhaps), or left the range "
+    "of its dtype on the way"
+)
 
 
 def plain(expression: Expression, digits: int = 4, terms: int | None = 8) -> str:
@@ -195,10 +207,10 @@ def plain(expression: Expression, digits: int = 4, terms: int | None = 8) -> str
 def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation = PLAIN) -> str:
     """A cell and what it is: `=` where all that is written is exact and so is the arithmetic, else `≈`.
 
-    Where its number was left out its name stands in its place.
+    Where its number was left out its name stands in its place. An equation that would be false is told to be.
     """
     writer, a, to = Writer(digits, terms, notation), cell.expression, notation
-    value = None if cell.step.array is None else shown(cell.value, digits, cell.step.dtype)
+    value = None if not cell.step.has_values else shown(cell.value, digits, cell.step.dtype)
     left = (to.name(cell.step.name, cell.index) if value is None else to.number(value.text)).text
     if a.form == "given":
         return f"{left}{to.words(' is given' if cell.step.role != 'parameter' else ' is a parameter')}"
@@ -210,6 +222,9 @@ def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation 
         return f"{left}{to.words(f' was made by {a.name}, for which no rule is known')}"
     if a.form == "number" and a.name == "fill":
         return f"{left}{to.words(' is filled in')}"
+    if not cell.holds:
+        right = writer.write(a) if a.step is None else to.name(a.step.name, a.index)
+        return f"{left} {to.unequal} {right.text}{to.words(OVERWRITTEN)}"
     if a.step is not None:
         return f"{left} = {to.name(a.step.name, a.index).text}"
     true = value is not None and value.exact is not None and exactly(a, digits) == value.exact

@@ -121,6 +121,7 @@ class LatexNotation(Notation):
 
     dot = r" \cdot "
     about = r"\approx"
+    unequal = r"\neq"
     omitted = r"\cdots\ \mbox{{({count} more)}}"
 
     def number(self, text: str) -> Part:
@@ -154,7 +155,8 @@ class LatexNotation(Notation):
         return Part(rf"{yes.text}\ \mbox{{if}}\ {condition.text}\ \mbox{{else}}\ {no.text}", 0)
 
     def words(self, text: str) -> str:
-        return rf"\ \mbox{{{escaped(text.strip())}}}"
+        parts = [text.strip()] if len(text) < LONG else text.split()  # a box is not broken
+        return "".join(rf"\allowbreak\ \mbox{{{escaped(each)}}}" for each in parts)
 
     def compared(self, a: Part, name_: str, b: Part) -> Part:
         sign = {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne"}.get(name_, name_)

@@ -128,7 +128,9 @@ class Derivation {
 
   why(step, flat, fine = false) {
     const frame = new Frame(this, step, flat, fine);
-    return { step, flat, expression: frame.part(frame.body, null), value: this.value(step, flat) };
+    const runs = step.untrue?.[fine ? "primitives" : "steps"] ?? [];
+    const holds = !runs.some(([start, count]) => flat >= start && flat < start + count);
+    return { step, flat, expression: frame.part(frame.body, null), value: this.value(step, flat), holds };
   }
 
   // The cells a cell was made from, each once, in the order of the text.

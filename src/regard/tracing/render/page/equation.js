@@ -50,6 +50,7 @@ const TEXT = {
   words: (text) => text,
   joined: (left, relation, right) => `${left.text} ${relation} ${right.text}`,
   said: (left, words) => left.text + words,
+  denied: (left, right, words) => `${left.text} ≠ ${right.text}${words}`,
 };
 
 class Writer {
@@ -91,8 +92,8 @@ class Writer {
       const joined = a.name === "product" ? to.product(parts) : to.sum(parts);
       return a.name === "mean" && count > 1 ? to.quotient(joined, to.one(String(count))) : joined;
     }
-    const { number } = a;
-    const name = a.name === "variance" ? (number === 0 ? "var" : number === 1 ? "var₁" : a.name) : a.name;
+    const usual = { variance: 0, norm: 2 }[a.name];
+    const name = usual === undefined || a.number === null ? a.name : withNumber(a.name === "variance" ? "var" : a.name, a.number, usual);
     return to.call(name, parts);
   }
 
@@ -129,6 +130,12 @@ class Writer {
   }
 }
 
+// var divides by the count, var₁ by the count less one; norm is that of order 2, norm₁ of order 1.
+function withNumber(name, number, usual) {
+  const text = number === usual ? "" : number === Infinity ? "∞" : String(Number(Number(number).toPrecision(6)));
+  return name + text.replace(/[\d-]/g, (digit) => (digit === "-" ? "₋" : "₀₁₂₃₄₅₆₇₈₉"[digit]));
+}
+
 const FORM_WRITERS = {
   sum: (writer, a) => writer.to.sum(writer.all(a)),
   product: (writer, a) => writer.to.product(writer.all(a)),
@@ -159,6 +166,8 @@ function saidOf(cell) {
   return null;
 }
 
+const OVERWRITTEN = ": one of these numbers was written over past PyTorch (by numpy or in another thread, perhaps), or left the range of its dtype on the way";
+
 // A cell and what it is: `=` where all that is written is exact and so is the arithmetic, else `≈`.
 function equation(cell, digits, terms, to) {
   const { expression: a, step, flat } = cell;
@@ -167,6 +176,10 @@ function equation(cell, digits, terms, to) {
   const left = to.leaf(own, digits);
   const words = saidOf(cell);
   if (words !== null) return to.said(left, to.words(words));
+  if (!cell.holds) {
+    const right = a.step ? to.one(a.step.name + a.step.place(a.flat), a) : new Writer(digits, terms, to).write(a);
+    return to.denied(left, right, to.words(OVERWRITTEN));
+  }
   if (a.step) return to.joined(left, to.equals, to.one(a.step.name + a.step.place(a.flat), a));
   return to.joined(left, isTrue(cell, digits) ? to.equals : to.about, new Writer(digits, terms, to).write(a));
 }

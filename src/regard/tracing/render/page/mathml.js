@@ -86,6 +86,10 @@ function mathNotation(groups, linear) {
     words: (text) => text,
     joined: (left, relation, right) => [whole(left) + mo(relation, FORM_INFIX), ...right.pieces],
     said: (left, words) => [whole(left), `<mtext>&nbsp;${safe(words.trim())}</mtext>`],
+    denied(left, right, words) {
+      const [sign, ...rest] = words.split(" ").map((word) => `<mtext class="rg-denied">${safe(word)}</mtext>`);
+      return [whole(left) + mo("≠", FORM_INFIX), ...wrapped(right, "", sign, 0).pieces, ...rest];
+    },
   };
 
   function linked(a) {
