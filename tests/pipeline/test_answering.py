@@ -18,7 +18,7 @@ from regard.pipeline import looking
 from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Labelled, Result, Tagged
 from regard.pipeline.scoring import evaluate
-from regard.support.errors import Misuse
+from regard.support.errors import Failure, Misuse
 from regard.text.settings import TokenizerSettings
 from regard.text.specials import START
 from regard.text.tokenizer import Tokenizer
@@ -160,3 +160,20 @@ def test_self_attention_is_that_of_the_running_heads(tmp_path: Path, tokenizer: 
     [moved] = looking.moved_by(model, [text])
     assert moved.words[-2:] == ("telescope", ".")
     assert moved.before.shape == moved.after.shape == (9, 8)
+
+
+@pytest.mark.parametrize("task", ["tag", "classify"])
+def test_weights_that_are_no_numbers_give_no_answer(task: str, tmp_path: Path, tokenizer: Tokenizer) -> None:
+    sizes = {"tags": 2} if task == "tag" else {"labels": 2}
+    model = saved(tmp_path, task, tokenizer, ("A", "B"), source=tokenizer.vocabulary, **sizes)
+    with torch.no_grad():
+        next(model.model.parameters()).fill_(torch.nan)
+    with pytest.raises(Failure, match=r"the model gives no probabilities: there is a NaN among its logits"):
+        model.predict([TEXTS[0]])
+
+
+def test_a_name_without_end_is_told_in_a_line(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    pytest.importorskip("PIL.Image")
+    model = saved(tmp_path, "caption", tokenizer, target=tokenizer.vocabulary, image=(1, 16, 0))
+    [found] = model.predict(["x" * 1_000_000], keep_problems=True)
+    assert found.problem == f"{'x' * 60}… (1,000,000 characters): no name of an image is so long"

@@ -91,6 +91,8 @@ def test_pictures_are_drawn_by_the_command(folder: Path, tmp_path: Path, capsys:
         (["words", "money bank"], "name a file of --vectors, or a --model"),
         (["words", "money tree", "--vectors", str(vectors)], "vectors: there are none for tree"),
         (["words", "money bank", "--vectors", str(vectors), "-o", str(tmp_path / "p.gif")], "written as png, svg, pdf"),
+        (["alignment", str(folder), " ", "--to", "es"], "there are no words in the text"),
+        (["alignment", str(folder), "one. " * 600, "--to", "es"], "and at most 512 tokens are taken at once"),
         (["image", str(folder), "x.png"], "this model was built to translate; a captioner is needed"),
     ):
         with pytest.raises(SystemExit, match=r"^2$"):

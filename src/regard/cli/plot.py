@@ -58,11 +58,15 @@ def alignment(
 ) -> None:
     """Where the words of an output looked in the source."""
     from regard.evaluation.pictures import heat
+    from regard.support.errors import Misuse
 
     loaded = opened(model, threads=threads)
-    [result] = loaded.translate([text], to=to, attention=True)
+    if loaded.task not in ("translate", "reconstruct"):
+        raise Misuse(f"this model was built to {loaded.task}: regard explain --picture draws where it looked")
+    [result] = loaded.translate([text], to=to, attention=True, cut="never")
     attention = result.attention
-    assert attention is not None
+    if attention is None:
+        raise Misuse("there are no words in the text")
     if every:
         stacked, names, rows, columns = attention.every_head(layer)
         drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=result.text), output, font)

@@ -10,19 +10,22 @@ from numpy.typing import NDArray
 
 from regard.data.readers.images import pixels_of, scaled, with_channels
 from regard.decoding.many import Source, batches, beside, search_many
+from regard.decoding.results import NO_PROBABILITIES
 from regard.decoding.settings import SearchSettings
 from regard.models.contract import Labeller, Tagger
 from regard.models.outputs import EncoderLabeller
 from regard.pipeline import letters
 from regard.pipeline.hypotheses import result_of, source_pieces
 from regard.pipeline.results import Labelled, Result, Tagged
-from regard.support.errors import Misuse
+from regard.support.errors import Failure, Misuse
 from regard.text.words import words
 
 if TYPE_CHECKING:
     from regard.pipeline.model import Pipeline
 
 ROWS = 128
+LONGEST_NAME = 1000
+"""Characters of a file's name."""
 
 
 def tagged(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> list[Tagged]:
@@ -46,7 +49,7 @@ def tagged(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> lis
             counts, _ = beside(counted)
             device = _device(model)
             logits = model.predict(model.encode(source.to(device), lengths, counts.to(device)))
-            best = logits.float().softmax(-1).max(-1)
+            best = checked(logits.float().softmax(-1)).max(-1)
             for row, place in enumerate(places):
                 count = len(split[place])
                 tags = tuple(asked.names[tag] for tag in best.indices[row, :count].tolist())
@@ -72,11 +75,18 @@ def labelled(asked: "Pipeline", inputs: Sequence[Any], keep_problems: bool) -> l
             source, lengths = beside([sources[place] for place in places])
             memory = model.encode(source.to(_device(model)), lengths)
             weights = model.looked(memory).weights if isinstance(model, EncoderLabeller) else None  # type: ignore[arg-type]
-            probabilities = model.predict(memory).float().softmax(-1).cpu()
+            probabilities = checked(model.predict(memory).float().softmax(-1)).cpu()
             for row, place in enumerate(places):
                 looked = None if weights is None else weights[row, : int(lengths[row])].float().cpu().numpy()
                 results[place] = _label(asked, shown[place], sources[place], probabilities[row].tolist(), looked)
     return results
+
+
+def checked(probabilities: torch.Tensor) -> torch.Tensor:
+    """Probabilities that are numbers; a model without any has no answer that could be told from a right one."""
+    if probabilities.isnan().any():
+        raise Failure(NO_PROBABILITIES)
+    return probabilities
 
 
 def _label(asked: "Pipeline", text: str, source: Source, probabilities: list[float], weights: Any) -> Labelled:
@@ -157,6 +167,8 @@ def image(given: Any, size: tuple[int, int, int]) -> NDArray[np.float32]:
     channels, height, columns = size
     pixels: Any = given
     if isinstance(given, (str, Path)):
+        if len(str(given)) > LONGEST_NAME:
+            raise Misuse(f"{str(given)[:60]}… ({len(str(given)):,} characters): no name of an image is so long")
         pixels = pixels_of(Path(given), 3 if channels == 3 else 1)
         if isinstance(pixels, str):
             raise Misuse(f"{given}: {pixels}")

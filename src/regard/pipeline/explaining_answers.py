@@ -56,7 +56,8 @@ class AnswerExplanation:
 
     def derivation(self, step: int = 0, *, largest: int | None = None) -> "Derivation":
         """How the probabilities at a step (from 0; of a label there is one) were computed, from the source on."""
-        check_step(step, len(self.steps), "the text has words" if isinstance(self.result, Tagged) else "a label has steps")
+        of = "the text has words" if isinstance(self.result, Tagged) else "a label has steps"
+        check_step(step, len(self.steps), of)
         from regard.tracing import trace
 
         with torch.no_grad(), trace(self.model.model, largest=largest) as tape:
