@@ -31,8 +31,15 @@ class Path:
     """Whether "auto" takes it, or only an explicit "fused"."""
     scored: Callable[[Score, Tensor, Tensor, Kept | None], Tensor] | None = None
     """In place of `run`: the scores alone. What follows them is the reference's own, and weights are handed out."""
+    worth: Callable[[Call], str | None] | None = None
+    """Why "auto" had rather not take it; an explicit "fused" does not ask."""
     how: Callable[[], str] | None = None
     """More of the reason, in words."""
+
+    def hindrance(self, call: Call, implementation: str) -> str | None:
+        """What stands in its way for a call with this wish."""
+        said = self.obstacle(call)
+        return self.worth(call) if said is None and self.worth is not None and implementation == "auto" else said
 
 
 PATHS = (
@@ -41,7 +48,7 @@ PATHS = (
     Path("sdpa", sdpa.obstacle, sdpa.run, how=once.said),
     # Compiled and interpreted, but not yet run on a GPU: until then it waits to be asked.
     Path("additive", additive.obstacle, additive.run, by_itself=False, how=once.said),
-    Path("additive_cpu", cpu.obstacle, scored=cpu.scored, how=cpu.how),
+    Path("additive_cpu", cpu.obstacle, scored=cpu.scored, worth=cpu.worth, how=cpu.how),
 )
 
 
@@ -65,7 +72,7 @@ def pick(call: Call, implementation: str) -> Path | None:
     if implementation not in IMPLEMENTATIONS:
         raise ValueError(unknown("implementation", str(implementation), IMPLEMENTATIONS))
     for path in PATHS:
-        if (path.by_itself or implementation == "fused") and path.obstacle(call) is None:
+        if (path.by_itself or implementation == "fused") and path.hindrance(call, implementation) is None:
             return path
     if implementation == "fused":
         said = "; ".join(f"{path.name}: {path.obstacle(call)}" for path in PATHS)
@@ -76,7 +83,7 @@ def pick(call: Call, implementation: str) -> Path | None:
 def explain(call: Call, implementation: str) -> Choice:
     """The same choice, in words."""
     path = pick(call, implementation)
-    obstacles = {each.name: said for each in PATHS if (said := each.obstacle(call)) is not None}
+    obstacles = {each.name: said for each in PATHS if (said := each.hindrance(call, implementation)) is not None}
     if path is not None:
         how = "" if path.how is None else f" ({path.how()})"
         return Choice(path.name, f"gives the same answer for this call, faster{how}", obstacles)

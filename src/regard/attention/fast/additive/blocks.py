@@ -24,8 +24,8 @@ FORWARD, BACKWARD = 1 << 20, 1 << 18
 """Numbers in a block: 4 MB, and 1 MB where they are gone over more often."""
 ROWS = 64
 """Queries of a block, where there is no room for all of them."""
-NEAR = 20.0
-"""Up to this |q| + |k| a product of two terms is far from the largest number: (1 + e^2x)² < e^81."""
+NEAR = 16.0
+"""Up to this |q| + |k| a product of two terms is far from the largest number: (1 + e^2x)² < e^65, and v may be 10⁹."""
 
 Fractions = Callable[[Tensor, Tensor, "Room"], Tensor]
 Block = tuple[slice, slice, slice]
@@ -38,22 +38,29 @@ def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     near, far = _parted(q, k)
     for dims, add in ((near, _add_pairs), (far, _add_terms)):
         if len(dims):
-            add(out, *_powers(q, k, v, dims), Room(out))
+            own = (q, k, v) if len(dims) == len(v) else (q[..., dims], k[..., dims], v[dims])
+            add(out, *_doubled(*own[:2]), own[2], Room(out))
     return out.mul_(-2)
 
 
 def backward(q: Tensor, k: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of q, k and v from that of the scores."""
-    dq, dk, dv = (each.new_empty(each.shape) for each in (q, k, v))
     near, far = _parted(q, k)
+    if not len(far):
+        return _gradients(_near_fractions, q, k, v, grad)
+    found = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     for dims, fractions in ((near, _near_fractions), (far, _far_fractions)):
         if len(dims):
-            a, b, own = _powers(q, k, v, dims)
-            found = _slopes(fractions, a, b, grad)
-            scale = 4 * own.unsqueeze(-1)
-            dq[..., dims], dk[..., dims] = (found[0] * scale).mT, (found[1] * scale).mT
-            dv[dims] = -2 * found[2]
-    return dq, dk, dv
+            for whole, part in zip(
+                found, _gradients(fractions, q[..., dims], k[..., dims], v[dims], grad), strict=True
+            ):
+                whole[..., dims] = part
+    return found
+
+
+def _gradients(fractions: Fractions, q: Tensor, k: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    of_queries, of_keys, of_terms = _slopes(fractions, *_doubled(q, k), grad)
+    return (of_queries.mT * (4 * v)).contiguous(), (of_keys.mT * (4 * v)).contiguous(), -2 * of_terms
 
 
 def _parted(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,11 +69,9 @@ def _parted(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return near.nonzero().squeeze(1), (~near).nonzero().squeeze(1)
 
 
-def _powers(q: Tensor, k: Tensor, v: Tensor, dims: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """2 q [N, D, T], 2 k [N, D, S] and v of these dimensions."""
-    if len(dims) < len(v):
-        q, k, v = q[..., dims], k[..., dims], v[dims]
-    return (2 * q).mT.contiguous(), (2 * k).mT.contiguous(), v
+def _doubled(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """2 q [N, D, T] and 2 k [N, D, S]."""
+    return (2 * q).mT.contiguous(), (2 * k).mT.contiguous()
 
 
 def _add_pairs(out: Tensor, a: Tensor, b: Tensor, v: Tensor, room: "Room") -> None:
@@ -125,8 +130,9 @@ def _slopes(fractions: Fractions, a: Tensor, b: Tensor, grad: Tensor) -> tuple[T
     for n, t, d in _blocks(BACKWARD, N, T, S, D):
         r, g = fractions(a[n, d, t], b[n, d], room), grad[n, t]
         m, P, R = r.shape[:3]
-        of_terms[d] += torch.bmm(r.flatten(2), g.reshape(m, R * S, 1)).sum((0, 2)) - g.sum() / 2
-        slope = torch.addcmul(r, r, r, value=-1, out=room("slopes", m, P, R, S)).mul_(g.unsqueeze(1))
+        terms = r.view(P, -1) @ g.flatten() if m == 1 else (r.flatten(2) @ g.reshape(m, -1, 1)).sum((0, 2))
+        of_terms[d] += terms - g.sum() / 2
+        slope = r.addcmul_(r, r, value=-1).mul_(g.unsqueeze(1))
         of_queries[n, d, t] = torch.mv(slope.view(-1, S), ones[:S]).view(m, P, R)
         of_keys[n, d] += torch.bmm(ones[:R].expand(m * P, 1, R), slope.view(-1, R, S)).view(m, P, S)
     return of_queries, of_keys, of_terms

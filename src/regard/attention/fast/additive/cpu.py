@@ -16,7 +16,7 @@ from regard.attention.scores.coverage import Covered
 from regard.attention.scores.hidden import ProjectedAdditive, ProjectedConcat
 from regard.attention.settled import Kept
 
-LITTLE = 1 << 15
+LITTLE = 1 << 14
 """Terms (pairs times width) below which the formula itself is as quick."""
 LITTLE_BLOCKS, FEW = 1 << 18, 256
 """Without a compiler: terms, and pairs of a sequence."""
@@ -26,7 +26,7 @@ def obstacle(call: Call) -> str | None:
     """What stands in the way, in words; None where nothing does."""
     if call.query.device.type != "cpu":
         return "it is for a CPU"
-    return unlike(call) or _elsewhere() or _little(call)
+    return unlike(call) or _elsewhere()
 
 
 def unlike(call: Call) -> str | None:
@@ -54,8 +54,8 @@ def _elsewhere() -> str | None:
     return None
 
 
-def _little(call: Call) -> str | None:
-    """Where the formula is as quick. Compiled code, whose sizes may be symbols, is spared the question."""
+def worth(call: Call) -> str | None:
+    """Why the formula itself may be as quick. Compiled code, whose sizes may be symbols, is spared the question."""
     if torch.compiler.is_compiling():
         return None
     own = hidden_of(call.score)
@@ -91,12 +91,12 @@ def scored(score: Score, query: Tensor, key: Tensor, kept: Kept | None) -> Tenso
     from regard.attention.fast.additive.cpu_op import additive_scores
 
     q, k, v = (each.float() for each in under(score, query, key))
+    keep = None if kept is None else kept.cells
+    if q.ndim == k.ndim == 3 and len(q) == len(k):
+        return additive_scores(q, k, v, keep if keep is None or keep.ndim == 3 else keep.unsqueeze(0))
     leading: torch.Size = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # type: ignore[no-untyped-call]
     shape = torch.Size((*leading, q.shape[-2], k.shape[-2]))
-    keep = None if kept is None else kept.cells
-    if (
-        len(leading) > 0 and leading[-1] > 1 and k.ndim > 2 and k.shape[-3] == 1
-    ):  # heads that share their keys: more queries
+    if leading[-1:] > (1,) and k.ndim > 2 and k.shape[-3] == 1:  # heads that share their keys are more queries
         q, k, leading = q.flatten(-3, -2), k.squeeze(-3), leading[:-1]
         keep = None if keep is None else keep.expand(shape).flatten(-3, -2)
     q, k = (each.expand(*leading, *each.shape[-2:]).reshape(-1, *each.shape[-2:]) for each in (q, k))
@@ -107,7 +107,7 @@ def _flat(keep: Tensor | None, leading: torch.Size) -> Tensor | None:
     """Booleans [N or 1, T or 1, S or 1]."""
     if keep is None:
         return None
-    if keep.ndim < 3 or keep.shape[:-2].numel() == 1:
+    if keep.shape[:-2].numel() == 1:
         return keep.reshape(1, *keep.shape[-2:])
     return keep.expand(*leading, *keep.shape[-2:]).reshape(-1, *keep.shape[-2:])
 

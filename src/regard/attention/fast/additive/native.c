@@ -10,6 +10,11 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(_OPENMP)
+#include <omp.h>
+#else
+#define omp_get_thread_num() 0
+#endif
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -157,9 +162,9 @@ static long padded_to(long D) { return (D + GROUP - 1) / GROUP * GROUP; }
 static int is_alone(long T, long S) { return T == 1 || S == 1; }
 
 /* How many floats of scratch a call wants */
-CALLED long scratch(long N, long T, long S, long D, int backward) {
+CALLED long scratch(long N, long T, long S, long D, int backward, int threads) {
   long padded = padded_to(D), rows = is_alone(T, S) ? 0 : N * (T + S);
-  return 2 * padded + rows * (padded + LANES + 1) + (backward ? N * (S + 2) * padded : 0);
+  return 2 * padded + rows * (padded + LANES + 1) + (backward ? N * padded + threads * S * GROUP : 0);
 }
 
 static Work begin(const float *q, const float *k, const float *v, float *room, const long *sizes, int threads) {
@@ -312,10 +317,10 @@ CALLED void backward(const float *q, const float *k, const float *v, const float
               float *room, const long *sizes, int threads) {
   Work w = begin(q, k, v, room, sizes, threads);
   long groups = w.padded / GROUP;
-  float *sums = w.rest + w.N * w.S * w.padded;
+  float *sums = w.rest + threads * w.S * GROUP;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
   for (long i = 0; i < w.N * groups; i++)
-    slopes(&w, i / groups, i % groups * GROUP, grad, dq, w.rest + i * w.S * GROUP, dk, sums);
+    slopes(&w, i / groups, i % groups * GROUP, grad, dq, w.rest + omp_get_thread_num() * w.S * GROUP, dk, sums);
   for (long d = 0; d < w.D; d++) {
     double total = 0;
     for (long n = 0; n < w.N; n++) total += sums[n * w.padded + d];

@@ -61,8 +61,8 @@ def backward(code: ctypes.CDLL, q: Tensor, k: Tensor, v: Tensor, grad: Tensor) -
 def _room(code: ctypes.CDLL, q: Tensor, k: Tensor, back: int) -> "tuple[ctypes.Array[ctypes.c_long], int, Tensor]":
     sizes = (*q.shape[:2], k.shape[1], q.shape[2])
     terms = sizes[0] * sizes[1] * sizes[2] * sizes[3]
-    room = q.new_empty(code.scratch(*sizes, back))
-    return (ctypes.c_long * 4)(*sizes), min(torch.get_num_threads(), 1 + terms // A_THREAD), room
+    threads = min(torch.get_num_threads(), 1 + terms // A_THREAD)
+    return (ctypes.c_long * 4)(*sizes), threads, q.new_empty(code.scratch(*sizes, back, threads))
 
 
 def _at(tensor: Tensor) -> int:
@@ -144,7 +144,7 @@ def _compile(compiler: str, to: Path) -> None:
 def _opened(path: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(path))
     numbers, tensor = ctypes.POINTER(ctypes.c_long), ctypes.c_void_p
-    code.scratch.argtypes, code.scratch.restype = [*[ctypes.c_long] * 4, ctypes.c_int], ctypes.c_long
+    code.scratch.argtypes, code.scratch.restype = [*[ctypes.c_long] * 4, *[ctypes.c_int] * 2], ctypes.c_long
     code.forward.argtypes = [*[tensor] * 4, numbers, *[tensor] * 2, numbers, ctypes.c_int]
     code.backward.argtypes = [*[tensor] * 8, numbers, ctypes.c_int]
     code.forward.restype = code.backward.restype = None
