@@ -97,6 +97,8 @@ def compiles(
     if fused and settings.compile == "auto":
         return Choice(False, "fused parts take its place")
     if settings.compile == "yes":
+        if fused:
+            raise Misuse("training.compile: fused parts take its place; say yes to it or to training.fused")
         if not parts:
             raise Misuse("training.compile: only Transformers are compiled, and this network has no block of one")
         if (missing := _missing(device)) is not None:
