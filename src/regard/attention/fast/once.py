@@ -19,8 +19,10 @@ def differentiable_once(output: Tensor, kernels: str) -> Tensor:
 
     PyTorch's own words for a second derivative name a function of its own that nobody called.
     """
+    if torch.compiler.is_compiling():  # compiled code has no nodes yet, and refuses in words of its own
+        return output
     node = output.grad_fn
-    if node is not None and kernels in node.name() and not torch.compiler.is_compiling():
+    if node is not None and kernels in node.name():
         node.register_hook(_without_more)
     return output
 
