@@ -1,5 +1,6 @@
 """predict: tags, labels, captions, texts that go on; and what is wrong with an input."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,20 @@ def test_a_name_without_end_is_told_in_a_line(tmp_path: Path, tokenizer: Tokeniz
     model = saved(tmp_path, "caption", tokenizer, target=tokenizer.vocabulary, image=(1, 16, 0))
     [found] = model.predict(["x" * 1_000_000], keep_problems=True)
     assert found.problem == f"{'x' * 60}… (1,000,000 characters): no name of an image is so long"
+
+
+def test_predict_searches_as_it_is_told_and_writes_what_counted(
+    tmp_path: Path, tokenizer: Tokenizer, capsys: Any
+) -> None:
+    saved(tmp_path / "lm", "language_model", tokenizer, target=tokenizer.vocabulary)
+    saved(tmp_path / "label", "classify", tokenizer, ("good", "bad"), source=tokenizer.vocabulary, labels=2)
+    for more, count in ((["--nbest", "3"], 3), (["--sample", "--nbest", "2", "--seed", "4", "--beam", "1"], 2)):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            cli.main(["predict", "a dog", "-m", str(tmp_path / "lm"), "-f", "tsv", "--threads", "1", *more])
+        rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+        assert [row[1] for row in rows] == [str(rank) for rank in range(1, count + 1)]
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main(["predict", TEXTS[0], "-m", str(tmp_path / "label"), "-f", "json", "--alignment", "--threads", "1"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["alignment"]["source"][4] == "astronomer"
+    assert sum(told["alignment"]["weights"]) == pytest.approx(1, abs=1e-3)

@@ -39,6 +39,11 @@ Output = Annotated[
 ]
 Form = Annotated[str, typer.Option("--format", "-f", help="text, json or tsv.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Begin an --output again that was stopped half way.")]
+Beam = Annotated[int | None, typer.Option(help="Hypotheses kept for a text; 1 is greedy search.")]
+Best = Annotated[int | None, typer.Option("--nbest", help="Results for each text.")]
+Sample = Annotated[bool, typer.Option("--sample", help="Draw by probability instead of searching.")]
+Temperature = Annotated[float | None, typer.Option(help="Of sampling.")]
+Seed = Annotated[int | None, typer.Option(help="Of sampling.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="Anything else about the search: --set no_repeat=3 (see docs/decoding.md)."),
@@ -51,15 +56,15 @@ def translate(
     model: Model = None,
     ensemble: Ensemble = None,
     to: Annotated[str | None, typer.Option(help="The language, where the model knows several.")] = None,
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept for a text; 1 is greedy search.")] = None,
-    nbest: Annotated[int | None, typer.Option(help="Results for each text.")] = None,
+    beam: Beam = None,
+    nbest: Best = None,
     input: Input = None,
     output: Output = None,
     format: Form = "text",
     alignment: Annotated[bool, typer.Option("--alignment", help="Where each word looked (json, tsv).")] = False,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw by probability instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of sampling.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
+    sample: Sample = False,
+    temperature: Temperature = None,
+    seed: Seed = None,
     prefix: Annotated[str, typer.Option(help="What every result begins with.")] = "",
     forbid: Annotated[list[str] | None, typer.Option(help="A word that is not said; may be repeated.")] = None,
     vocabulary_map: Map = None,
@@ -110,10 +115,18 @@ def translate(
 def predict(
     texts: Texts = None,
     model: Model = None,
+    ensemble: Ensemble = None,
+    beam: Beam = None,
+    nbest: Best = None,
     input: Input = None,
     output: Output = None,
     format: Form = "text",
-    alignment: Annotated[bool, typer.Option("--alignment", help="Where each word looked (json).")] = False,
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Where each word looked, or what it counted for a label (json).")
+    ] = False,
+    sample: Sample = False,
+    temperature: Temperature = None,
+    seed: Seed = None,
     tokenized: Annotated[
         bool, typer.Option("--tokenized", help="For tags: words are what stands between spaces.")
     ] = False,
@@ -125,15 +138,24 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Ask a model what its task is: tags, a label, a caption (lines are names of image files), a text that goes on."""
-    search = search_settings(settings)
-    loaded = opened(model, device, threads, precision)
+    search = search_settings(
+        settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
+    )  # fmt: skip
+    loaded = opened(model, device, threads, precision, ensemble)
 
     def answers(group: Sequence[str]) -> Sequence[Any]:
         inputs: Sequence[Any] = [line.split() for line in group] if tokenized and loaded.task == "tag" else group
         return loaded.predict(inputs, settings=search, attention=alignment, keep_problems=True)
 
     facts = made_of(
-        loaded, input, search=search.model_dump(mode="json"), format=format, tokenized=tokenized, precision=precision
+        loaded,
+        input,
+        search=search.model_dump(mode="json"),
+        format=format,
+        alignment=alignment,
+        tokenized=tokenized,
+        precision=precision,
+        beside=[marked(Path(each)) for each in ensemble or ()],
     )
     _run(answers, "predicting", texts, input, output, format, facts, search.nbest, alignment, fresh, quiet)
 

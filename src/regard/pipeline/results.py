@@ -215,7 +215,8 @@ class Tagged:
         """The mean log-probability of the tags."""
         return float(np.log(np.maximum(self.scores, 1e-30)).mean()) if self.scores else 0.0
 
-    def record(self) -> dict[str, Any]:
+    def record(self, *, attention: bool = False) -> dict[str, Any]:
+        """As plain values; there is no attention to add."""
         held: dict[str, Any] = {"source": self.source}
         if self.problem:
             return held | {"problem": self.problem}
@@ -243,12 +244,18 @@ class Labelled:
     def text(self) -> str:
         return self.label
 
-    def record(self) -> dict[str, Any]:
+    def record(self, *, attention: bool = False) -> dict[str, Any]:
+        """As plain values; with attention what each word counted, where that is known."""
         held: dict[str, Any] = {"source": self.source}
         if self.problem:
             return held | {"problem": self.problem}
         held |= {"label": self.label, "score": round(self.score, 6)}
-        return held | {"probabilities": {name: round(each, 6) for name, each in self.probabilities.items()}}
+        held |= {"probabilities": {name: round(each, 6) for name, each in self.probabilities.items()}}
+        if attention and self.weights is not None and self.pieces:
+            names, groups = grouped(self.source, self.pieces)
+            counted = merged(self.weights[None], [[0]], groups)[0]
+            held["alignment"] = {"source": list(names), "weights": np.round(counted.astype(float), 4).tolist()}
+        return held
 
 
 __all__ = ["Attention", "Ending", "Labelled", "Piece", "Result", "Tagged", "Word", "by_words"]

@@ -17,8 +17,7 @@ def written(answer: Answer, number: int, format: Format, *, nbest: int = 1, alig
     output, and with alignment pairs `source-output` of words from 0 (Pharaoh's). json: one record a line.
     """
     if format == "json":
-        record = answer.record(attention=alignment) if isinstance(answer, Result) else answer.record()
-        return json.dumps(record, ensure_ascii=False) + "\n"
+        return json.dumps(answer.record(attention=alignment), ensure_ascii=False) + "\n"
     if format == "text":
         texts = [each.text for each in answer.all] if isinstance(answer, Result) else [answer.text]
         texts += [""] * (nbest - len(texts)) if isinstance(answer, Result) else []
