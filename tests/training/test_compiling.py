@@ -58,7 +58,7 @@ def test_transformers_on_a_gpu_are_fused_unless_something_speaks_against_it(
 def test_what_is_fused_is_not_compiled_and_both_cannot_be() -> None:
     assert not compiles(settings(), GPU, model(), 100_000, fused=True).yes
     assert "fused parts" in compiles(settings(), GPU, model(), 100_000, fused=True).why
-    with pytest.raises(Misuse, match="yes to it or to training.fused"):
+    with pytest.raises(Misuse, match=r"yes to it or to training\.fused"):
         compiles(settings(compile="yes", fused="yes"), GPU, model(), 100_000, fused=True)
 
 
