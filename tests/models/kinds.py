@@ -64,16 +64,15 @@ class Kind:
         return source[row : row + 1, ..., :length] if source.ndim == 4 else source[row : row + 1, :length]
 
     def spoilt(self, source: Tensor, seed: int = 2) -> Tensor:
-        """The same with something else in the padding."""
+        """The same with something else in the padding: other words, and what is no number."""
         draw = torch.Generator().manual_seed(seed)
         axis = -1 if source.ndim == 4 else 1
         shape = [1] * source.ndim
         shape[0], shape[axis] = 3, source.shape[axis]
         real = (torch.arange(source.shape[axis]) < self.lengths.unsqueeze(1)).view(shape)
-        other = (
-            torch.randn(source.shape, generator=draw) if source.is_floating_point() else torch.randint_like(source, 9)
-        )
-        return torch.where(real, source, other)
+        if source.is_floating_point():
+            return torch.where(real, source, torch.nan)
+        return torch.where(real, source, torch.randint(0, 9, source.shape, generator=draw))
 
 
 def target(steps: int = 5, rows: int = 3, seed: int = 3) -> Tensor:
@@ -121,7 +120,8 @@ LOOKING: dict[str, Kind] = {
         ))
     ),
     "luong, location": Kind(luong(score="location", places=30)),
-    "luong, low rank, gumbel": Kind(luong(score="low_rank", hard="gumbel", temperature=0.7)),
+    "luong, low rank": Kind(luong(score="low_rank")),
+    "luong, gumbel": Kind(luong(hard="gumbel", temperature=0.7)),
     "luong, cosine, reversed, shared": Kind(
         rnn(bidirectional=False, reversed=True, share_embeddings=True, embedding=7,
             attention=AttentionSettings(kind="luong", score="cosine"))
@@ -139,6 +139,7 @@ LOOKING: dict[str, Kind] = {
     "luong, top1": Kind(luong(normalise="top1")),
     "luong, noise in training": Kind(luong(normalise="gumbel")),
     "rows, bahdanau": Kind(rnn(input=RowSettings(width=4)), ROWS),
+    "rows, bahdanau, bare input": Kind(rnn(encoder_layers=0, input=RowSettings(width=4)), ROWS),
     "rows, transformer": Kind(transformer(), ROWS),
     "captions, bahdanau": Kind(
         rnn(encoder_layers=0, input=ImageSettings(width=8), attention=AttentionSettings(coverage=True)),

@@ -74,4 +74,5 @@ def test_the_next_word_may_be_the_nearest_embedding(truth: dict[str, Tensor]) ->
     h = truth["vamos_5"].reshape(-1)
     logits = model(SOURCE, torch.tensor([[EOS, VAMOS]]))[0, 1]
     distances = torch.stack([(h - vector).square().sum() for vector in model.words.vectors.weight])
-    torch.testing.assert_close(-logits, distances, atol=1e-6, rtol=0)
+    torch.testing.assert_close(h.square().sum() - logits, distances, atol=1e-6, rtol=0)
+    torch.testing.assert_close(torch.softmax(logits, -1), torch.softmax(-distances, -1), atol=1e-6, rtol=0)

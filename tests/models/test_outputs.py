@@ -104,9 +104,28 @@ def test_attention_pools_by_one_learned_query_and_its_weights_can_be_looked_at()
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "last", "attention"])
 @torch.no_grad()
-def test_an_empty_sequence_has_a_label_of_finite_numbers(pooling: str) -> None:
+def test_a_sequence_of_nothing_is_pooled_to_0_whatever_the_padding_holds(pooling: str) -> None:
     model = labeller(pooling=pooling)
-    assert model.predict(model.encode(STATES, torch.tensor([6, 0]))).isfinite().all()
+    pooled, _ = model.pooled(model.encode(STATES, torch.tensor([6, 0])))
+    assert pooled[0].any()
+    assert not pooled[1].any()
+    for lengths in (None, torch.tensor([0, 0])):  # a source that has not even a place
+        pooled, _ = model.pooled(model.encode(STATES[:, :0], lengths))
+        assert pooled.tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
+@torch.no_grad()
+def test_words_of_no_tokens_have_tags_and_words_of_more_than_there_are_are_refused(pooling: str) -> None:
+    model = tagger(pooling)
+    nothing = model.pooled(model.encode(STATES[:, :0], None, torch.zeros_like(WORDS)))
+    assert nothing.tolist() == [[[0, 0]] * 3] * 2
+    with pytest.raises(ValueError, match=r"words: expected 0 to 6 tokens in a sentence, .*; got \[7, 3\]"):
+        model.encode(STATES, LENGTHS, WORDS + torch.tensor([[1, 0, 0], [0, 0, 0]]))
+    with pytest.raises(ValueError, match=r"words: expected 0 tokens or more of each word; got -1"):
+        model.encode(STATES, LENGTHS, WORDS - torch.tensor([[2, 0, 0], [0, 0, 0]]))
+    with pytest.raises(ValueError, match=r"words: expected \[2 sentences, words\]; got \[2\]"):
+        model.encode(STATES, LENGTHS, LENGTHS)
 
 
 def test_a_hidden_layer_stands_under_the_logits_where_asked() -> None:

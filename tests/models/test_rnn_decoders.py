@@ -150,6 +150,24 @@ def test_local_m_sees_a_window_beside_its_own_place(kind: Any) -> None:
     assert torch.equal(weights > 0, near)
 
 
+@pytest.mark.parametrize("settings", [
+    bahdanau(reach="local_m", window=1), bahdanau(reach="local_m", window=1, coverage=True),
+    luong(reach="local_m", window=1), luong(reach="local_m", window=1, input_feeding=False),
+])  # fmt: skip
+@torch.no_grad()
+def test_behind_the_end_of_its_source_local_m_sees_the_last_places(settings: Any) -> None:
+    model, fed, lengths = made(settings), target(6, rows=3), torch.tensor([4, 2, 1])
+    source = SOURCE.expand(3, -1)
+    logits, weights = stepped(model, source, fed, lengths)
+    seen = torch.stack([each[:, 0, 0] for each in weights if each is not None], 1)
+    torch.testing.assert_close(seen.sum(-1), torch.ones(3, 6))
+    for row, length in enumerate(lengths.tolist()):
+        own = torch.arange(6).clamp(max=length - 1).unsqueeze(1)
+        near = ((torch.arange(4) - own).abs() <= 1) & (torch.arange(4) < length)
+        assert torch.equal(seen[row] > 0, near)
+    torch.testing.assert_close(logits, model(source, fed, lengths), atol=1e-5, rtol=0)
+
+
 @torch.no_grad()
 def test_local_p_sees_a_window_under_a_bell_about_the_place_that_it_foretells() -> None:
     model = made(luong(reach="local_p", window=1))

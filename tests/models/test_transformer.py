@@ -12,6 +12,7 @@ from regard.models.sizes import Sizes
 from regard.models.transformer import Stack, Transformer, TransformerEncoder
 from regard.models.transformer_settings import TransformerSettings
 from regard.support.errors import Misuse
+from tests.models.kinds import stepped
 
 SMALL = TransformerSettings(width=16, heads=4, feed_forward=24, encoder_layers=2, decoder_layers=2, dropout=0.0)
 SIZES = Sizes(source=11, target=11)
@@ -158,3 +159,24 @@ def test_a_table_that_cannot_be_shared_is_not_and_whoever_asks_for_it_is_told(gi
 def test_a_normaliser_that_would_learn_nothing_is_refused_with_the_way_out() -> None:
     with pytest.raises(Misuse, match=r"normalise: sample draws .* learn nothing; take softmax, gumbel or top1"):
         TransformerSettings(normalise="sample")
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "within"),
+    [
+        ({"output": "nearest"}, torch.float32, 1e-5),
+        ({"norm_place": "post"}, torch.float32, 1e-5),
+        # Nothing holds the numbers: they grow to hundreds, and rounding with them, which is all that differs.
+        ({"norm": "none"}, torch.float64, 1e-10),
+        ({"norm": "none", "output": "nearest"}, torch.float64, 1e-10),
+    ],
+)
+@torch.inference_mode()
+def test_steps_of_a_wide_network_are_all_at_once(changed: dict[str, str], kind: torch.dtype, within: float) -> None:
+    torch.manual_seed(0)
+    settings = TransformerSettings(width=256, feed_forward=256, encoder_layers=3, decoder_layers=3, **changed)
+    model = build(settings, Sizes(source=60, target=60), "translate").to(kind).eval()
+    source, fed, lengths = torch.randint(4, 60, (3, 8)), torch.randint(4, 60, (3, 8)), torch.tensor([8, 5, 2])
+    torch.testing.assert_close(
+        stepped(model, source, fed, lengths)[0], model(source, fed, lengths), atol=within, rtol=0
+    )

@@ -17,8 +17,8 @@ from regard.models.checks import check_source
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.inputs import make_input
 from regard.models.layers import Output
+from regard.models.padding import only_real
 from regard.models.rnn.encoder import RecurrentEncoder
-from regard.models.rnn.layers import real_places
 from regard.models.sizes import Sizes
 from regard.tracing.labels import active, label
 
@@ -36,10 +36,9 @@ class WindowEncoder(Encoder):
         check_source(source, lengths, places=1)
         x, lengths = self.input(source, lengths)
         x = dropout(x, self.dropout) if self.training and self.dropout > 0 else x
-        if lengths is not None:
-            lengths = lengths.to(x.device)
-            x = torch.where(real_places(lengths, x.shape[1]).unsqueeze(-1), x, 0.0)
-        return Encoded(label(torch.tanh(self.connected(x)), "H", "tanh(Σ_k W_k x_{i+k} + b)"), lengths)
+        lengths = None if lengths is None else lengths.to(x.device)
+        h = torch.tanh(self.connected(only_real(x, lengths)))
+        return Encoded(label(h, "H", "tanh(Σ_k W_k x_{i+k} + b)"), lengths)
 
 
 class Connected(nn.Module):
@@ -95,9 +94,7 @@ class Fixed(SequenceModel):
             raise ValueError(
                 f"source: {states.shape[1]} places, but this model's matrix knows {self.W.shape[1]} (source_places)"
             )
-        if lengths is not None:
-            states = torch.where(real_places(lengths, states.shape[1]).unsqueeze(-1), states, 0.0)
-        return Encoded(states, lengths)
+        return Encoded(only_real(states, lengths), lengths)
 
     def start(self, memory: Encoded) -> Placed:  # type: ignore[override]
         return Placed()

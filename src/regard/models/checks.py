@@ -23,3 +23,20 @@ def check_source(source: Tensor, lengths: Tensor | None, *, places: int = 0, sen
         raise ValueError(f"lengths: expected one for each of {len(source)} sentences; got {list(lengths.shape)}")
     if int(lengths.max()) > there or int(lengths.min()) < 0:
         raise ValueError(f"lengths: expected 0 to {there}, the places of the source; got {lengths[:8].tolist()}")
+
+
+def check_words(words: Tensor | None, states: Tensor) -> None:
+    """That no sentence of states [B, S, d] has more tokens in its words [B, W] than places; on the CPU alone, too."""
+    if words is None or torch.compiler.is_compiling():
+        return
+    if words.ndim != 2 or len(words) != len(states):
+        raise ValueError(f"words: expected [{len(states)} sentences, words]; got {list(words.shape)}")
+    if words.device.type != "cpu" or not words.numel():
+        return
+    tokens, places = words.sum(-1), states.shape[1]
+    if int(words.min()) < 0:
+        raise ValueError(f"words: expected 0 tokens or more of each word; got {int(words.min())}")
+    if int(tokens.max()) > places:
+        raise ValueError(
+            f"words: expected 0 to {places} tokens in a sentence, the places of the source; got {tokens[:8].tolist()}"
+        )

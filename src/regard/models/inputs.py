@@ -11,6 +11,7 @@ from regard.models.characters import Characters
 from regard.models.contract import Encoded, Encoder
 from regard.models.images import Grid, Patches
 from regard.models.input_settings import ImageSettings, RowSettings, WordSettings
+from regard.models.padding import only_real
 from regard.models.sizes import Sizes
 from regard.models.words import Words
 from regard.text.specials import SPECIALS, UNKNOWN
@@ -80,6 +81,7 @@ class Rows(Encoder):
         if source.ndim != 3 or source.shape[-1] != numbers or not source.is_floating_point():
             came = f"{str(source.dtype).removeprefix('torch.')} {list(source.shape)}"
             raise ValueError(f"source: expected rows of numbers [batch, places, {numbers}]; got {came}")
+        source = only_real(source, lengths)
         return Encoded(linear(source, self.linear.weight, self.linear.bias), lengths)
 
 

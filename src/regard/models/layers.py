@@ -149,7 +149,7 @@ def heads(settings: TransformerSettings, positions: Positions | None = None) -> 
 
 
 class Output(nn.Module):
-    """h → logits [..., V]: h Wᵀ + b, or minus the squared distance -|h - W_v|² to each word's vector."""
+    """h → logits [..., V]: h Wᵀ + b, or by nearness to each word's vector |h|² - |h - W_v|² (+ b)."""
 
     def __init__(
         self,
@@ -176,7 +176,6 @@ class Output(nn.Module):
             weight, bias = weight[columns], None if bias is None else bias[columns]
         if not self.nearest:
             return label(functional.linear(h, weight, bias), "logits", "H Wᵀ" if bias is None else "H Wᵀ + b")
-        # |h - w|² = |h|² - 2 h·w + |w|²
+        # -|h - w|² = 2 h·w - |w|² - |h|², where |h|² says nothing of a word and would only cost the others' digits.
         short = -weight.square().sum(-1) if bias is None else bias - weight.square().sum(-1)
-        logits = functional.linear(2 * h, weight, short) - h.square().sum(-1, keepdim=True)
-        return label(logits, "logits", "-|h - W_v|²")
+        return label(functional.linear(2 * h, weight, short), "logits", "|H|² - |H - W_v|²")

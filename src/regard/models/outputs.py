@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from regard.attention import attend, masks, scores
+from regard.models.checks import check_words
 from regard.models.contract import Encoded, Encoder, Labeller, Tagger
 from regard.models.head_settings import HeadSettings
+from regard.models.padding import only_real, real_places
 from regard.models.sizes import Sizes
 from regard.tracing.labels import label
 
@@ -41,6 +43,7 @@ class EncoderTagger(Tagger):
 
     def encode(self, source: Tensor, lengths: Tensor | None = None, words: Tensor | None = None) -> Worded:
         states, lengths = self.encoder(source, lengths)
+        check_words(words, states)
         return Worded(states, lengths, None if words is None else words.to(states.device))
 
     def predict(self, memory: Worded) -> Tensor:  # type: ignore[override]
@@ -52,7 +55,7 @@ class EncoderTagger(Tagger):
         if memory.words is None:
             return memory.states
         ends = memory.words.cumsum(-1)
-        if self.pooling != "mean":
+        if self.pooling != "mean" and memory.states.shape[1]:
             at = ends - (memory.words if self.pooling == "first" else 1)
             at = at.clamp(0, memory.states.shape[1] - 1).unsqueeze(-1)
             chosen = memory.states.gather(1, at.expand(-1, -1, memory.states.shape[-1]))
@@ -94,21 +97,22 @@ class EncoderLabeller(Labeller):
         return Labelled(self.head(pooled), weights)
 
     def pooled(self, memory: Encoded) -> tuple[Tensor, Tensor | None]:
-        """[B, d], and the weights [B, S] of an attention."""
+        """[B, d], and the weights [B, S] of an attention; a sequence of nothing is pooled to 0."""
         states, lengths = memory
         if self.attention is not None:
             pooled, weights = self.attention(states, lengths)
             return pooled, weights
         if lengths is None:
             lengths = torch.full((len(states),), states.shape[1], device=states.device)
-        if self.pooling in ("first", "last"):
-            at = torch.zeros_like(lengths) if self.pooling == "first" else (lengths - 1).clamp(min=0)
-            return states[torch.arange(len(states), device=states.device), at], None
-        real = (torch.arange(states.shape[1], device=states.device) < lengths.unsqueeze(-1)).unsqueeze(-1)
+        if self.pooling == "mean" or not states.shape[1]:
+            return only_real(states, lengths).sum(1) / lengths.clamp(min=1).unsqueeze(-1), None
         if self.pooling == "max":
-            largest = torch.where(real, states, -torch.inf).amax(1)
-            return torch.where(lengths.unsqueeze(-1) > 0, largest, 0.0), None
-        return torch.where(real, states, 0.0).sum(1) / lengths.clamp(min=1).unsqueeze(-1), None
+            real = real_places(lengths, states.shape[1]).unsqueeze(-1)
+            chosen = torch.where(real, states, -torch.inf).amax(1)
+        else:
+            at = torch.zeros_like(lengths) if self.pooling == "first" else (lengths - 1).clamp(min=0)
+            chosen = states[torch.arange(len(states), device=states.device), at]
+        return torch.where(lengths.unsqueeze(-1) > 0, chosen, 0.0), None
 
 
 class AttentionPooling(nn.Module):

@@ -71,7 +71,8 @@ class TransformerSettings(Settings):
     """Whether source and target have one table of embeddings (their vocabulary must be one); unset, where the source's
     words have trained vectors as wide as the model."""
     output: Literal["linear", "nearest"] = "linear"
-    """A product with a vector a word, or minus the squared distance to each word's embedding."""
+    """A product with a vector a word, or minus the squared distance to each word's embedding (without |h|², which all
+    words share)."""
     tie_output: bool = True
     """Whether those vectors are the target's embeddings."""
     output_bias: bool = False

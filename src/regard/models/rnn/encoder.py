@@ -12,7 +12,8 @@ from torch.nn.functional import dropout
 from regard.models.checks import check_source
 from regard.models.contract import Encoded, Encoder
 from regard.models.inputs import make_input
-from regard.models.rnn.layers import Layers, States, real_places
+from regard.models.padding import only_real
+from regard.models.rnn.layers import Layers, States
 from regard.models.rnn_settings import RecurrentEncoderSettings
 from regard.models.sizes import Sizes
 from regard.tracing.labels import label
@@ -78,7 +79,4 @@ class RecurrentEncoder(Encoder):
 
 def mean(x: Tensor, lengths: Tensor | None) -> Tensor:
     """[B, d]: of the real places; 0 where there are none."""
-    if lengths is None:
-        return x.mean(1)
-    real = real_places(lengths, x.shape[1]).unsqueeze(-1)
-    return torch.where(real, x, 0.0).sum(1) / lengths.clamp(min=1).unsqueeze(-1)
+    return x.mean(1) if lengths is None else only_real(x, lengths).sum(1) / lengths.clamp(min=1).unsqueeze(-1)

@@ -15,6 +15,7 @@ from torch.nn.functional import dropout, linear
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from regard.models.cells import CELLS, State
+from regard.models.padding import only_real, real_places
 from regard.tracing.labels import active, label
 
 MODES = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
@@ -110,7 +111,7 @@ class Layers(nn.RNNBase):
 
     def _written_out(self, x: Tensor, states: States, lengths: Tensor | None, first: int) -> Ran:
         real = None if lengths is None else real_places(lengths.to(x.device), x.shape[1])
-        x = x if real is None else torch.where(real.unsqueeze(-1), x, 0.0)  # NaN times a gradient of 0 is NaN
+        x = only_real(x, lengths)
         last: list[State] = []
         for layer in range(self.num_layers):
             x = dropout(x, self.dropout) if layer and self.training and self.dropout > 0 else x
@@ -188,11 +189,6 @@ def packed_rows(x: Tensor, lengths: Tensor | None) -> tuple[PackedSequence | Non
 def chosen(rows: Tensor, these: State, others: State) -> State:
     """These in the rows [B, 1] that are True, the others elsewhere."""
     return tuple(torch.where(rows, this, other) for this, other in zip(these, others, strict=True))
-
-
-def real_places(lengths: Tensor, places: int) -> Tensor:
-    """[B, T]: which places are not padding."""
-    return torch.arange(places, device=lengths.device) < lengths.unsqueeze(-1)
 
 
 def joined(states: Sequence[State]) -> State:

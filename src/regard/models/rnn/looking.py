@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Details, Mask, Normaliser, Score, attend, masks, normalise, scores, settle
-from regard.attention.local import local_m, local_p
+from regard.attention.local import local_p
 from regard.models.chance import in_training_and_after
 from regard.models.contract import Choices
 from regard.models.rnn.memory import Remembered
@@ -117,12 +117,28 @@ class Looking(nn.Module):
         places = memory.states.shape[1]
         if self.centre is not None:
             near, normaliser = local_p(self.centre(query, memory.lengths, places), self.window, normaliser)
-        elif place is None:
-            near, _ = local_m(self.window)
         else:
-            near = masks.around(torch.full((), float(place), device=query.device), self.window)
+            near = masks.around(own_place(query, memory, place), self.window)
         mask = near if memory.mask is None else near & memory.mask
         return Reach(settle(mask, (*query.shape[:-1], places), query.device, clean=True), normaliser)
+
+
+def own_place(query: Tensor, memory: Remembered, place: int | None) -> Tensor:
+    """p_t = min(t, S - 1), the place about which local-m looks: [B or 1, n or 1].
+
+    Behind the source's end it stays at the last place, where the paper says nothing: a target that is longer than its
+    source has something to look at to its end.
+    """
+    assert memory.states is not None
+    if place is None:
+        own = torch.arange(query.shape[1], dtype=torch.float, device=query.device).unsqueeze(0)
+    else:
+        own = torch.full((1, 1), float(place), device=query.device)
+    if memory.lengths is None:
+        own = own.clamp(max=memory.states.shape[1] - 1)
+    else:
+        own = torch.minimum(own, memory.lengths.unsqueeze(-1).float() - 1)
+    return own if query.ndim == 3 else own.unsqueeze(-1)
 
 
 class Reach(NamedTuple):
