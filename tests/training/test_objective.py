@@ -5,11 +5,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+import regard
 from regard.data.collating import NOTHING
 from regard.models.contract import Choices, Encoded, SequenceModel, Taught
 from regard.training.feeding import Fed
 from regard.training.objective import Objective, of_choices, own_share, returns, smoothed
 from regard.training.settings import ReinforceSettings, TeachingSettings
+from tests.tracing.arithmetic import every_equation_is_true
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
@@ -22,6 +24,35 @@ def test_cross_entropy_is_smoothed_and_summed_over_what_is_wanted(smoothing: flo
         said = probabilities[row, place]
         expected -= (1 - smoothing) * float(said[wanted[row, place]]) + smoothing * float(said.mean())
     assert float(smoothed(logits, wanted, smoothing)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "names"), [(0.0, ["log_p", "loss"]), (0.1, ["log_p", "L_every", "L_right", "loss"])]
+)
+def test_under_a_trace_the_terms_have_names_and_the_loss_is_the_same(smoothing: float, names: list[str]) -> None:
+    logits = torch.randn(2, 7, 11, generator=torch.Generator().manual_seed(1))
+    wanted = torch.randint(0, 11, (2, 7), generator=torch.Generator().manual_seed(2))
+    wanted[1, 4:] = NOTHING
+    expected = smoothed(logits, wanted, smoothing)
+    with regard.trace() as tape:
+        got = smoothed(logits, wanted, smoothing)
+    assert torch.equal(got, expected)
+    derivation = tape.derivation(got)
+    assert {step.label for step in derivation.steps if step.label} == set(names)
+    right = derivation["loss" if smoothing == 0 else "L_right"]
+    terms = {parent.index for parent in derivation.why(right.name).parents if parent.step == "log_p"}
+    assert terms == {(row, int(word)) for row, word in enumerate(wanted.flatten()) if word != NOTHING}
+    assert every_equation_is_true(derivation, 1e-5) > 100
+
+
+def test_what_hard_attention_learns_from_has_names() -> None:
+    logits, wanted = torch.randn(1, 3, 5), torch.tensor([[2, 0, NOTHING]])
+    choices = Choices(torch.randn(1, 3), torch.rand(1, 3), torch.randn(1, 3))
+    with regard.trace() as tape:
+        loss = of_choices(logits, wanted, choices, ReinforceSettings())
+    derivation = tape.derivation(loss)
+    assert [step.name for step in derivation.steps if step.label] == ["r", "L_t", "L_choices"]
+    assert every_equation_is_true(derivation, 1e-5) > 10
 
 
 def test_returns_reckon_in_what_comes_later() -> None:

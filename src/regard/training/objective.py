@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, nll_loss
 
 from regard.data.collating import NOTHING
 from regard.models.contract import Choices, Labeller, Model, SequenceModel, Tagger
-from regard.tracing.labels import active
+from regard.tracing.labels import active, label
 from regard.training.feeding import Fed
 from regard.training.settings import ReinforceSettings, TeachingSettings
 
@@ -49,7 +49,9 @@ class Objective(nn.Module):
             return self.smoothed(self.fused(fed.source, fed.target, fed.lengths), fed.wanted, self.smoothing)
         logits, choices = self.model.teach(fed.source, fed.target, fed.lengths, own=self.own)
         loss = self.smoothed(logits, fed.wanted, self.smoothing)
-        return loss if choices is None else loss + of_choices(logits, fed.wanted, choices, self.reinforce)
+        if choices is None:
+            return loss
+        return label(loss + of_choices(logits, fed.wanted, choices, self.reinforce), "L", "loss + L_choices")
 
     def before_update(self, step: int) -> None:
         """How often the decoder is fed its own words at this step: from `start` on up in a line to `own`."""
@@ -80,7 +82,22 @@ def smoothed(logits: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
         loss: Tensor = Piecewise.apply(logits, wanted, smoothing)  # type: ignore[no-untyped-call]
         return loss
     wide = logits if logits.dtype == torch.float64 else logits.float()
+    if active():
+        return told(wide, wanted, smoothing)
     return cross_entropy(wide, wanted, ignore_index=NOTHING, label_smoothing=smoothing, reduction="sum")
+
+
+def told(logits: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
+    """The same, bit for bit as `cross_entropy` does it, with names for a trace: log_p, and the parts of the loss."""
+    log_p = label(logits.log_softmax(-1), "log_p", "log softmax(logits)")
+    right = nll_loss(log_p, wanted, ignore_index=NOTHING, reduction="sum")
+    if smoothing == 0:
+        return label(right, "loss", "Σ_t -log p(y_t)")
+    right = label(right, "L_right", "Σ_t -log p(y_t)")
+    every = (-log_p.sum(-1)).masked_fill(wanted == NOTHING, 0.0).sum()
+    every = label(every, "L_every", "Σ_t Σ_v -log p(v)")
+    total = every * (smoothing / logits.shape[-1]) + right * (1 - smoothing)
+    return label(total, "loss", "(1 - ε) L_right + ε L_every / V")
 
 
 class Piecewise(torch.autograd.Function):
@@ -123,14 +140,15 @@ def of_choices(logits: Tensor, wanted: Tensor, choices: Choices, settings: Reinf
     """
     real = wanted != NOTHING
     said = torch.log_softmax(logits.detach().float(), -1).gather(-1, wanted.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-    reward = returns(torch.where(real, said, 0.0), settings.discount)
+    reward = label(returns(torch.where(real, said, 0.0), settings.discount), "r", "log p(y_t) + γ r_{t+1}")
     gained = reward - choices.baseline.detach()
     loss = (
         settings.baseline * (reward - choices.baseline).square()
         - settings.weight * gained * choices.log_prob
         - settings.entropy * choices.entropy
     )
-    return torch.where(real, loss, 0.0).sum()
+    terms = label(torch.where(real, loss, 0.0), "L_t", "β (r_t - b_t)² - w (r_t - b_t) log p(choice_t) - η H_t")
+    return label(terms.sum(), "L_choices", "Σ_t L_t")
 
 
 def returns(reward: Tensor, discount: float) -> Tensor:
