@@ -86,6 +86,47 @@ def test_a_language_is_detected_where_none_is_said() -> None:
         assert client.post("/detect", json={"q": "1234 !?"}).json() == [{"confidence": 0, "language": "en"}]
 
 
+def test_languages_that_are_only_translated_into_are_listed_too(client: TestClient) -> None:
+    listed = client.get("/languages").json()
+    assert [(each["code"], each["name"], each["targets"]) for each in listed] == [
+        ("en", "English", ["es", "de"]), ("es", "Spanish", []), ("de", "German", []),
+    ]  # fmt: skip
+    for code in ("es", "de"):  # and from them nothing is translated
+        answer = client.post("/translate", json={**ASKED, "source": code, "target": "en"})
+        assert (answer.status_code, answer.json()) == (400, {"error": f"{code} is not supported"})
+
+
+def test_a_sentence_too_long_for_the_model_is_cut_and_that_is_said(client: TestClient) -> None:
+    long = "one two three four five six seven, " * 120 + "one."
+    texts = ["one two.", long]
+    found = client.post("/translate", json={**ASKED, "q": texts}).json()
+    assert found["translatedText"][0] == "uno dos."
+    assert len(found["translatedText"][1].split()) > 100
+    assert found["remarks"][0] == []
+    [remark] = found["remarks"][1]
+    assert re.fullmatch(r"a sentence of more than 512 tokens \('one two .*…'\) was cut into \d+", remark)
+    assert client.post("/translate", json={**ASKED, "q": long}).json()["remarks"] == [remark]
+    assert "remarks" not in client.post("/translate", json=ASKED).json()
+
+
+def test_one_text_of_many_that_cannot_be_translated_is_named(model: Pipeline) -> None:
+    with client_of(model, characters=200_000) as client:
+        answer = client.post("/translate", json={**ASKED, "q": ["one.", "x" * 60_000]})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("Invalid request: text 2 of 2: a sentence of 60,000 characters ('xxx")
+
+
+def test_a_head_alone_is_answered_wherever_the_whole_is(client: TestClient) -> None:
+    for path in ("/", "/health", "/languages", "/frontend/settings", "/metrics", "/docs"):
+        head, whole = client.head(path), client.get(path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-type"] == whole.headers["content-type"]
+        if path != "/metrics":
+            assert head.headers["content-length"] == whole.headers["content-length"]
+    assert client.head("/translate").status_code == 405
+    assert client.head("/nothing").status_code == 404
+
+
 REFUSED = {
     "no text": ({"source": "en", "target": "es"}, 400, "Invalid request: missing q parameter"),
     "empty text": ({**ASKED, "q": ""}, 400, "Invalid request: missing q parameter"),

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from regard.builtin import detector
 from regard.pipeline.model import Pipeline, load
 from regard.serving.app import make
+from regard.serving.connections import patient
 from regard.serving.settings import ServerSettings
 from regard.serving.translating import Translator
 from tests.serving.live import Live, live
@@ -36,7 +37,8 @@ def test_the_client_of_libretranslate_works_unchanged(server: Live, model: Pipel
     client = pytest.importorskip("libretranslatepy").LibreTranslateAPI(server.url + "/")
     assert client.translate("one two three.", "en", "es") == model.translate("one two three.", to="es")[0].text
     assert client.detect("Where is the house?")[0]["language"] == "en"
-    assert client.languages() == [{"code": "en", "name": "English", "targets": ["es", "de"]}]
+    assert client.languages()[0] == {"code": "en", "name": "English", "targets": ["es", "de"]}
+    assert [each["code"] for each in client.languages()] == ["en", "es", "de"]
 
 
 def test_no_request_that_the_schema_allows_breaks_the_server(server: Live) -> None:
@@ -105,6 +107,40 @@ def test_the_command_serves_and_a_signal_ends_it_when_answers_are_out(toy: Path)
     finally:
         process.kill()
         process.communicate()
+
+
+def answered(connection: socket.socket, seconds: float) -> bytes:
+    """All that comes until the other side closes; TimeoutError where it does not."""
+    connection.settimeout(seconds)
+    found = b""
+    while part := connection.recv(65536):
+        found += part
+    return found
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /translate HTTP/1.1\r\nHost: x\r\nX-Slow: "], ids=["nothing", "half"])
+def test_a_request_whose_head_never_comes_is_let_go(model: Pipeline, sent: bytes) -> None:
+    with live(make(Translator(model, ServerSettings())), http=patient(0.3)) as running:
+        with socket.create_connection(("127.0.0.1", running.port)) as connection:
+            connection.sendall(sent)
+            assert answered(connection, 10) == b""
+        with socket.create_connection(("127.0.0.1", running.port)) as connection:
+            whole = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+            connection.sendall(whole)
+            time.sleep(0.6)  # a head that came in time leaves the connection open
+            connection.sendall(whole + sent)
+            assert answered(connection, 10).count(b'{"status":"ok"}') == 2
+
+
+def test_a_server_that_stops_does_not_wait_for_a_request_that_is_half_sent(model: Pipeline) -> None:
+    running = Live(make(Translator(model, ServerSettings())), http=patient(), graceful=60)
+    with socket.create_connection(("127.0.0.1", running.port)) as connection:
+        connection.sendall(b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{")
+        time.sleep(0.3)
+        began = time.monotonic()
+        running.stop()
+        assert time.monotonic() - began < 15
+        assert not running.thread.is_alive()
 
 
 @pytest.mark.parametrize(

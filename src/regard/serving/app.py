@@ -22,12 +22,13 @@ from starlette.requests import Request
 from regard.serving import page, schema
 from regard.serving.bodies import asked_in, number_of, text_of, texts_of
 from regard.serving.clients import Clients
+from regard.serving.connections import WithHeads
 from regard.serving.directions import name
 from regard.serving.errors import Refused, busy, missing, unsupported
 from regard.serving.explanations import Explanations, record
 from regard.serving.metrics import Metrics
 from regard.serving.settings import ServerSettings
-from regard.serving.translating import Translator
+from regard.serving.translating import Translated, Translator
 from regard.serving.worked import worked_routes
 from regard.support.errors import Misuse
 from regard.text.detector import Guess
@@ -86,6 +87,7 @@ def make(
     app.add_api_route("/", _page, include_in_schema=False)
     app.add_api_route("/docs", _docs, include_in_schema=False)
     app.add_exception_handler(HTTPException, _as_error)
+    app.add_middleware(WithHeads)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.origins), allow_methods=["*"], allow_headers=["*"]
@@ -150,7 +152,7 @@ class _Server:
         groups: dict[str, list[int]] = {}
         for place in range(len(texts)):
             groups.setdefault(guesses[place].language if guesses else source, []).append(place)
-        answers: dict[int, list[str]] = {}
+        answers: dict[int, Translated] = {}
         for language, places in groups.items():
             found = await self.translator.translate(
                 [texts[place] for place in places], language, target, alternatives=alternatives, markup=form == "html"
@@ -159,13 +161,16 @@ class _Server:
         self.metrics.texts += len(texts)
         self.metrics.characters += sum(map(len, texts))
         ordered = [answers[place] for place in range(len(texts))]
-        held: dict[str, Any] = {"translatedText": [each[0] for each in ordered] if several else ordered[0][0]}
+        held: dict[str, Any] = {"translatedText": [each.best for each in ordered] if several else ordered[0].best}
         if guesses:
             told = [_guess(each) for each in guesses]
             held["detectedLanguage"] = told if several else told[0]
         if alternatives:
-            others = [each[1:] for each in ordered]
+            others = [each.texts[1:] for each in ordered]
             held["alternatives"] = others if several else others[0]
+        if any(each.remarks for each in ordered):
+            remarks = [list(each.remarks) for each in ordered]
+            held["remarks"] = remarks if several else remarks[0]
         return JSONResponse(held)
 
     def _check_languages(self, source: str, target: str) -> None:

@@ -56,8 +56,9 @@ class Directions:
         raise unsupported(target)
 
     def listed(self) -> list[dict[str, Any]]:
-        """As `GET /languages` answers."""
-        return [{"code": code, "name": name(code), "targets": self.targets(code)} for code in self.sources]
+        """As `GET /languages` answers: all languages there are; one that is only translated into has no targets."""
+        codes = dict.fromkeys([*self.sources, *(target for _, target in self.pairs)])
+        return [{"code": code, "name": name(code), "targets": self.targets(code)} for code in codes]
 
 
 def name(code: str) -> str:

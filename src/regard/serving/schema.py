@@ -57,6 +57,7 @@ TRANSLATE = route(
             "translatedText": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
             "detectedLanguage": {"oneOf": [GUESS, {"type": "array", "items": GUESS}]},
             "alternatives": {"type": "array"},
+            "remarks": {"type": "array", "description": "Where something was cut that is too long for the model."},
         },
     }),
     parameters(

@@ -20,6 +20,8 @@ class ServerSettings(Settings):
     """The most sentences that wait to be translated; further requests are asked to come back."""
     seconds: float = Field(default=30.0, gt=0)
     """The longest a request may take."""
+    head_seconds: float = Field(default=10.0, gt=0)
+    """In which the head of a request must have come; its body belongs to the request."""
     at_once: int = Field(default=256, ge=1)
     """The most requests that one client may have open."""
     per_minute: int | None = Field(default=None, ge=1)

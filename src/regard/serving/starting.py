@@ -72,6 +72,7 @@ def serve(opened: Opened, settings: ServerSettings, host: str, port: int) -> Non
         import uvicorn
 
         from regard.serving.app import make
+        from regard.serving.connections import patient
     except ImportError as error:
         raise Failure(f"a server needs {error.name}: pip install 'regard[serve]'") from None
     from regard.builtin import detector
@@ -79,8 +80,8 @@ def serve(opened: Opened, settings: ServerSettings, host: str, port: int) -> Non
 
     app = make(Translator(opened.engine, settings, detector()), opened.explained_by)
     uvicorn.run(
-        app, host=host, port=port, log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=int(settings.seconds) + 1, timeout_keep_alive=15,
+        app, host=host, port=port, log_level="error", access_log=False, server_header=False, ws="none",
+        http=patient(settings.head_seconds), timeout_graceful_shutdown=int(settings.seconds) + 1, timeout_keep_alive=15,
     )  # fmt: skip
 
 

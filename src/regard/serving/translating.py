@@ -11,7 +11,7 @@ from regard.pipeline.results import Result
 from regard.serving.batching import Batcher
 from regard.serving.directions import Directions
 from regard.serving.errors import Refused
-from regard.serving.markup import cut_html
+from regard.serving.markup import Cut, cut_html
 from regard.serving.settings import ServerSettings
 from regard.support.errors import Misuse
 from regard.text.detector import Detector, Guess
@@ -21,8 +21,23 @@ if TYPE_CHECKING:
     from regard.pipeline.fast.engine import Fast
     from regard.pipeline.model import Pipeline
 
-Translated = list[str]
-"""The best translation, then further ones, as many as were asked for."""
+
+@dataclass(frozen=True)
+class Translated:
+    """What became of one text."""
+
+    texts: list[str]
+    """The best translation, then further ones, as many as were asked for and there are."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know of it: where a sentence was too long, and was cut."""
+
+    @property
+    def best(self) -> str:
+        return self.texts[0]
+
+    def nth(self, number: int) -> str:
+        """The translation of that rank; the last one where there are fewer."""
+        return self.texts[min(number, len(self.texts) - 1)]
 
 
 class Engine(Protocol):
@@ -76,13 +91,16 @@ class Translator:
         """Each text in the target's language, its lines and white space kept."""
         way = self.directions.way(source, target)
         if not way:
-            return [[text] for text in texts]
+            return [Translated([text]) for text in texts]
         cuts = [cut_html(text) for text in texts] if markup else None
         plain = [each for cut in cuts for each in cut.texts] if cuts is not None else list(texts)
+        found = [Translated([text]) for text in plain]
         for place, to in enumerate(way):
-            last = place == len(way) - 1
-            found = await self._step(plain, to, alternatives if last else 0)
-            plain = [each[0] for each in found]
+            further = await self._step([each.best for each in found], to, alternatives if place == len(way) - 1 else 0)
+            found = [
+                Translated(after.texts, tuple(dict.fromkeys([*before.remarks, *after.remarks])))
+                for before, after in zip(found, further, strict=True)
+            ]
         if cuts is None:
             return found
         coming = iter(found)
@@ -95,16 +113,18 @@ class Translator:
         key = _Key(to if self.tags else None, alternatives)
         results = iter(await self.batcher.answer(key, spoken) if spoken else [])
         found = []
-        for cut in cuts:
+        for number, cut in enumerate(cuts, 1):
             own = [next(results) if each.text else None for each in cut]
             for result in own:
                 if result is not None and result.problem:
-                    raise Refused(400, f"Invalid request: {result.problem}")
+                    where = f"text {number} of {len(cuts)}: " if len(cuts) > 1 else ""
+                    raise Refused(400, f"Invalid request: {where}{result.problem}")
             versions = [
-                joined(cut, ["" if each is None else _nth(each, number) for each in own])
-                for number in range(alternatives + 1)
+                joined(cut, ["" if each is None else _nth(each, rank) for each in own])
+                for rank in range(alternatives + 1)
             ]
-            found.append(list(dict.fromkeys(versions)))
+            notes = tuple(note for each in own if each is not None for note in each.notes)
+            found.append(Translated(list(dict.fromkeys(versions)), notes))
         return found
 
     def _work(self, key: Hashable, texts: Sequence[str]) -> list[Result]:
@@ -127,11 +147,6 @@ def _nth(result: Result, number: int) -> str:
     return result.all[number].text if number < len(result.all) else result.text
 
 
-def _joined_markup(cut: object, translated: Sequence[Translated], alternatives: int) -> Translated:
-    from regard.serving.markup import Cut
-
-    assert isinstance(cut, Cut)
-    versions = [
-        cut.joined([each[min(number, len(each) - 1)] for each in translated]) for number in range(alternatives + 1)
-    ]
-    return list(dict.fromkeys(versions))
+def _joined_markup(cut: Cut, translated: Sequence[Translated], alternatives: int) -> Translated:
+    versions = [cut.joined([each.nth(number) for each in translated]) for number in range(alternatives + 1)]
+    return Translated(list(dict.fromkeys(versions)), tuple(note for each in translated for note in each.remarks))
