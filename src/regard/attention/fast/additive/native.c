@@ -240,7 +240,7 @@ CALLED void forward(const float *q, const float *k, const float *v, const uint8_
 /* e^2(q + k), from the rows' powers or by itself */
 INSIDE V together(V a, V b, const float *q, const float *k, long left, int apart) {
   if (!apart) return a * b;
-  V x = bounded(some_of(q, left) + some_of(k, left), 20.0f);
+  V x = bounded(some_of(q, left) + some_of(k, left), ONE);
   return power(x + x);
 }
 
