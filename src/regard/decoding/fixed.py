@@ -96,8 +96,8 @@ def _weights(model: SequenceModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _kind(model: SequenceModel) -> torch.dtype | None:
     """What products are rounded to here, where that is not what the weights are of."""
-    device = next(each.device for each in model.parameters())
-    return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+    kind = next((each.device.type for each in model.parameters()), "cpu")
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
 
 
 class FixedBeam:
@@ -297,24 +297,25 @@ class FixedBeam:
         token, parent, gain = (
             each[:steps, :sentences].cpu().numpy() for each in (self.tokens, self.parents, self.gains)
         )
-        tokens, gains = _backwards(token, parent, gain, length - ended, origin)
-        said, gained = tokens.tolist(), gains.tolist()
+        said, gained = (each.tolist() for each in _backwards(token, parent, gain, length - ended, origin))
+        facts = zip(best.tolist(), length.tolist(), ending.tolist(), last.tolist(), strict=True)
         return [
             [
-                self._hypothesis(said[row][n], gained[row][n], best[row, n], int(length[row, n]), int(ending[row, n]),
-                                 float(last[row, n]))
-                for n in range(nbest) if not np.isneginf(best[row, n])
+                _hypothesis(*fact)
+                for fact in zip(said[row], gained[row], *several, strict=True)
+                if fact[2] != -math.inf
             ] or [Hypothesis([], -math.inf, -math.inf, [], "nothing")]
-            for row in range(sentences)
+            for row, several in enumerate(facts)
         ]  # fmt: skip
 
-    def _hypothesis(
-        self, tokens: list[int], gains: list[float], best: float, length: int, ending: int, last: float
-    ) -> Hypothesis:
-        kind = ENDINGS[ending]
-        said = length - (kind == "end")
-        scores = gains[:said] + ([last] if kind == "end" else [])
-        return Hypothesis(tokens[:said], float(best) + BEHIND[kind], sum(scores), scores, kind)
+
+def _hypothesis(
+    tokens: list[int], gains: list[float], best: float, length: int, ending: int, last: float
+) -> Hypothesis:
+    kind = ENDINGS[ending]
+    said = length - (kind == "end")
+    scores = gains[:said] + ([last] if kind == "end" else [])
+    return Hypothesis(tokens[:said], best + BEHIND[kind], sum(scores), scores, kind)
 
 
 def _backwards(tokens: Any, parents: Any, gains: Any, length: Any, origin: Any) -> tuple[Any, Any]:

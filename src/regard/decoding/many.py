@@ -27,8 +27,8 @@ Source = Sequence[int] | NDArray[Any]
 
 ROWS = 64
 """The most sources side by side on a CPU, where wider batches gain nothing; a GPU takes `GPU_ROWS`."""
-GPU_ROWS = 512
-PLACES = 8192
+GPU_ROWS = 1024
+PLACES, GPU_PLACES = 8192, 32768
 """The most source places side by side: a batch of long sources has fewer of them."""
 
 
@@ -54,7 +54,8 @@ def search_many(
         raise ValueError(f"prefixes: expected one for each of {len(sources)} sources; got {len(prefixes)}")
     device = next((each.device for each in model.parameters()), torch.device("cpu"))
     found: list[list[Hypothesis]] = [[] for _ in sources]
-    for batch in batches(sources, rows or (ROWS if device.type == "cpu" else GPU_ROWS)):
+    most, places = (ROWS, PLACES) if device.type == "cpu" else (GPU_ROWS, GPU_PLACES)
+    for batch in batches(sources, rows or most, places):
         source, lengths = beside([sources[place] for place in batch])
         rules = Rules(
             forbidden,

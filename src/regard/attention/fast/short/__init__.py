@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.attention.call import Call, cleared
 from regard.attention.fast import sdpa
-from regard.attention.fast.short.gpu import FREE, SHORT, WIDEST, Rows
+from regard.attention.fast.short.gpu import FREE, SHORT, WIDE, WIDEST, Rows
 from regard.attention.masks import Causal, Lengths, Mask, holds_cells, parts
 from regard.attention.scores import Dot, DotScore, ScaledDot
 
@@ -92,6 +92,8 @@ def unlike(call: Call) -> str | None:
     trains = torch.is_grad_enabled() and any(each.requires_grad for each in four)
     if trains and max(call.shape[-2:]) > SHORT:
         return f"gradients of more than {SHORT} places are not computed at a time"
+    if trains and max(call.shape[-2:]) > WIDE and max(call.query.shape[-1], call.given_value.shape[-1]) > WIDE:
+        return f"gradients of more than {WIDE} places are computed of heads up to {WIDE} wide"
     return f"there are more than {LONGEST} keys" if call.shape[-1] > LONGEST else None
 
 

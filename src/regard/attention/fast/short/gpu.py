@@ -8,7 +8,9 @@ from torch import Tensor
 SHORT = 128
 """Up to so many queries and keys the gradients are reckoned, all pairs of a head at a time."""
 WIDEST = 128
-"""The widest q, k and value that fit into a program."""
+"""The widest q, k and value that fit into a program …"""
+WIDE = 64
+"""… and, with gradients, into one of more than this many queries or keys."""
 FREE = 1 << 30
 """Of `shift`: no bound on what a query sees."""
 LOG2E = 1.4426950408889634
@@ -71,7 +73,7 @@ def forward(rows: Rows, exact: bool = False, want_lse: bool = True) -> tuple[Ten
     forward_kernel[(B * H, -(-T // BT))](
         rows.q, rows.k, rows.value, out, lse, *rows.tables, T, S, H, G, D, E, rows.shift, rows.scale * LOG2E,
         *rows.strides, *rows.keeps, **rows.has, WANT_LSE=want_lse, BT=BT, BS=BS, DP=DP, EP=EP, EXACT=exact,
-        num_warps=_warps(BT * BS, DP),
+        num_warps=4, num_stages=2,
     )  # fmt: skip
     return out, lse
 
@@ -92,13 +94,9 @@ def backward(rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False, into: G
     backward_kernel[(B * G,)](
         rows.q, rows.k, rows.value, lse, grad, *into, *rows.tables, T, S, H, G, D, E, rows.shift,
         rows.scale, *rows.strides, *grad.stride()[:3], *strides, *rows.keeps, **rows.has, BT=BT, BS=BS, DP=DP,
-        EP=EP, EXACT=exact, num_warps=_warps(BT * BS, max(DP, EP)),
+        EP=EP, EXACT=exact, num_warps=8 if BT * BS > 64 * 64 else 4, num_stages=1,
     )  # fmt: skip
     return into
-
-
-def _warps(cells: int, width: int) -> int:
-    return 8 if cells > 64 * 64 else 4 if cells > 32 * 32 or width > 64 else 2
 
 
 def _power(size: int) -> int:
