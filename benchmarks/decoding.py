@@ -1,4 +1,4 @@
-"""Decoding beside its peers in one run, with the same weights: MarianMT of Transformers, and CTranslate2 where it is.
+"""Decoding beside its peers in one run, with the same weights: MarianMT of Transformers, and on a CPU CTranslate2.
 
     python benchmarks/decoding.py                                 a CPU: 3+3 layers, width 256, 64 sentences × 16 tokens
     python benchmarks/decoding.py --device cuda                   a GPU: 6+6 layers, width 512, × 32 tokens, bfloat16
@@ -11,9 +11,11 @@ import argparse
 import copy
 import itertools
 import statistics
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,12 +24,16 @@ from torch import Tensor
 from regard.decoding.many import search_many
 from regard.decoding.settings import SearchSettings
 from regard.models.build import build
+from regard.models.folder import save_folder
 from regard.models.sizes import Sizes
 from regard.models.transformer import Transformer
 from regard.models.transformer_settings import TransformerSettings
+from regard.pipeline.fast import available, export_folder
 from regard.pipeline.precision import in_precision, pays
 from regard.support.memory import keep_freed_memory
+from regard.text.settings import TokenizerSettings
 from regard.text.specials import END, PAD, START
+from regard.text.tokenizer import Tokenizer
 
 HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "out": "out_proj"}
 
@@ -92,13 +98,21 @@ def seconds(run: Callable[[], Any], device: str) -> float:
     return time.perf_counter() - begun
 
 
-def compared(ours: Callable[[], Any], theirs: Callable[[], Any], device: str, times: int) -> tuple[float, float, float]:
-    """Medians of both in seconds, and the median of the ratios of neighbouring runs (the machine may be busy)."""
-    for run in (ours, theirs):
+def in_turn(contestants: Mapping[str, Callable[[], Any]], device: str, times: int) -> dict[str, list[float]]:
+    """Seconds of each in each round: all run one after the other, so that a busy machine is busy for all."""
+    for run in contestants.values():
         seconds(run, device)
-    taken = [(seconds(ours, device), seconds(theirs, device)) for _ in range(times)]
-    mine, other = zip(*taken, strict=True)
-    return statistics.median(mine), statistics.median(other), statistics.median(b / a for a, b in taken)
+    rounds = [{name: seconds(run, device) for name, run in contestants.items()} for _ in range(times)]
+    return {name: [each[name] for each in rounds] for name in contestants}
+
+
+def told(taken: Mapping[str, list[float]], sentences: int, beside: str) -> str:
+    """Sentences a second of each by its median, and the median of its ratios to the one it is set beside."""
+    lines = []
+    for name, own in taken.items():
+        ratio = statistics.median(other / mine for mine, other in zip(own, taken[beside], strict=True))
+        lines.append(f"    {name:<24} {sentences / statistics.median(own):>8,.0f} a second {ratio:>7.2f}")
+    return "\n".join(lines)
 
 
 def sources(count: int, length: int, vocabulary: int) -> Tensor:
@@ -126,6 +140,53 @@ def agreement(model: Transformer, marian: Any, source: Tensor, beam: int, tokens
     own = search_many(model, source.cpu().tolist(), settings(beam, tokens))
     other = marian_tokens(marian, source, beam, tokens).cpu().tolist()
     return sum(a[0].tokens == b for a, b in zip(own, other, strict=True)) / len(other)
+
+
+def numbered(vocabulary: int) -> Tokenizer:
+    """A tokenizer of so many tokens, for an engine that wants their names."""
+    words = " ".join(f"w{number}" for number in range(vocabulary))
+    made = Tokenizer.train(
+        [words], TokenizerSettings(kind="words", vocabulary=vocabulary, min_count=1, split_digits=False)
+    )
+    assert made.vocabulary == vocabulary, made.vocabulary
+    return made
+
+
+class Engine:
+    """CTranslate2 with the same weights, through `regard export`'s own writing."""
+
+    def __init__(self, model: Transformer, kind: str, threads: int) -> None:
+        import ctranslate2
+
+        tokenizer = numbered(model.vocabulary)
+        self.pieces = tokenizer.pieces
+        self.numbers = {piece: number for number, piece in enumerate(self.pieces)}
+        with tempfile.TemporaryDirectory() as folder:
+            save_folder(f"{folder}/own", model, task="translate", tokenizers={"source": tokenizer, "target": tokenizer})
+            export_folder(f"{folder}/own", f"{folder}/exported", kind)  # type: ignore[arg-type]
+            self.translator = ctranslate2.Translator(
+                f"{folder}/exported", device="cpu", compute_type=kind, intra_threads=threads, inter_threads=1
+            )
+
+    def __call__(self, source: list[list[int]], beam: int, tokens: int, size: int = 32) -> list[list[int]]:
+        found = self.translator.translate_batch(
+            [[self.pieces[number] for number in each] for each in source], beam_size=beam, max_batch_size=size,
+            max_decoding_length=tokens, min_decoding_length=tokens, length_penalty=1.0, max_input_length=0,
+        )  # fmt: skip
+        return [[self.numbers[piece] for piece in each.hypotheses[0]] for each in found]
+
+
+def engines(model: Transformer, source: Tensor, tokens: int) -> dict[str, Engine]:
+    """CTranslate2 in float32 and int8, where it is installed, and how often it says the same."""
+    if not available():
+        print("CTranslate2 is not installed (pip install 'regard[serve]'): without it")
+        return {}
+    found = {kind: Engine(model, kind, torch.get_num_threads()) for kind in ("float32", "int8")}
+    own = [each[0].tokens for each in search_many(model, source.tolist(), settings(5, tokens))]
+    for kind, engine in found.items():
+        same_ = sum(a == b for a, b in zip(own, engine(source.tolist(), 5, tokens), strict=True)) / len(own)
+        print(f"CTranslate2 ({kind}) says the same for {same_:.0%} of them")
+    return found
 
 
 def main() -> None:
@@ -168,25 +229,25 @@ def main() -> None:
         if pays(kind):  # type: ignore[arg-type]
             kinds[kind] = in_precision(copy.deepcopy(model), kind)  # type: ignore[arg-type,assignment]
             print(f"{kind}: regard says the same for {same(model, kinds[kind], some, tokens):.0%} of them")
+    others = {} if gpu else engines(model, some, tokens)
     lists = source.cpu().tolist()
     if given.trace:
         profiled(lambda: search_many(model, lists, settings(5, tokens), rows=given.rows), given.trace)
     for beam, size in itertools.product(map(int, given.beams.split(",")), sizes):
-        for kind, own in kinds.items():
-            part = lists[: min(count, 2 * size)] if gpu and not given.rows else lists
+        part = lists[: min(count, 2 * size)] if gpu and not given.rows else lists
 
-            def mine(part: list[list[int]] = part, beam: int = beam, own: Transformer = own) -> None:
-                search_many(own, part, settings(beam, tokens), rows=given.rows)
+        def other(part: list[list[int]] = part, size: int = size, beam: int = beam) -> None:
+            for start in range(0, len(part), size):
+                marian_tokens(marian, source[start : min(start + size, len(part))], beam, tokens)
 
-            def other(part: list[list[int]] = part, size: int = size, beam: int = beam) -> None:
-                for start in range(0, len(part), size):
-                    marian_tokens(marian, source[start : min(start + size, len(part))], beam, tokens)
-
-            one, two, ratio = compared(mine, other, given.device, given.times)
-            print(
-                f"beam {beam}, {len(part)} sentences: regard ({kind}) {len(part) / one:,.0f} a second; MarianMT in "
-                f"batches of {size} {len(part) / two:,.0f}; ratio {ratio:.2f}", flush=True,
-            )  # fmt: skip
+        runs: dict[str, Callable[[], Any]] = {
+            f"regard ({kind})": partial(search_many, own, part, settings(beam, tokens), rows=given.rows)
+            for kind, own in kinds.items()
+        }
+        runs |= {f"CTranslate2 ({kind})": partial(engine, part, beam, tokens, size) for kind, engine in others.items()}
+        name = f"MarianMT, batches of {size}"
+        taken = in_turn(runs | {name: other}, given.device, given.times)
+        print(f"beam {beam}, {len(part)} sentences; ratio to MarianMT\n{told(taken, len(part), name)}", flush=True)
 
 
 def same(one: Transformer, other: Transformer, source: Tensor, tokens: int) -> float:
