@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 import regard
 from regard.tracing import label
@@ -184,3 +185,43 @@ def test_another_root_or_seed_is_told() -> None:
         with pytest.raises(ValueError, match=r"began at another one, like a scaled loss, or with a gradient of the"):
             tape.derivation(tensor, gradients=[w])
     assert tape.derivation(scaled, gradients=[w]).steps[-1].value.tolist() == (w.detach() * 2048).tolist()
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_gradients_go_through_checkpoints(reentrant: bool) -> None:
+    torch.manual_seed(0)
+    parts = nn.ModuleList([nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.Linear(3, 2)]).double()
+    x = r(5, 3).requires_grad_()
+    with regard.trace() as tape:
+        h = x
+        for part in parts:
+            h = checkpoint(part, h, use_reentrant=reentrant)
+        loss = label(h.square().sum(), "loss")
+        loss.backward()
+    derivation = tape.derivation(loss, gradients=[x, *parts.parameters()])
+    gradients = [step for step in derivation.steps if step.name.startswith("∂loss/∂")]
+    for tensor in (x, *parts.parameters()):
+        assert any(step.shape == tensor.shape and torch.equal(step.value, tensor.grad) for step in gradients)
+    assert not [step for step in derivation.fine if step.role == "opaque"]
+    assert every_equation_is_true(derivation) > 100
+
+
+def test_a_pass_of_its_own_inside_another_is_none_of_it() -> None:
+    x, w = r(3).requires_grad_(), r(3).requires_grad_()
+    within: list[Tensor] = []
+
+    def meanwhile(gradient: Tensor) -> None:
+        with torch.enable_grad():
+            other = (w * w).sum()
+            within.append(other)
+            other.backward()
+
+    with regard.trace() as tape:
+        h = label(x * 2, "h")
+        h.register_hook(meanwhile)
+        loss = label((h * w.detach()).sum(), "loss")
+        loss.backward()
+    assert torch.equal(tape.derivation(within[0], gradients=[w]).steps[-1].value, w.grad)
+    assert torch.equal(tape.derivation(loss, gradients=[x]).steps[-1].value, x.grad)
+    with pytest.raises(ValueError, match="its backward pass began at another one"):
+        tape.derivation(loss, gradients=[w])

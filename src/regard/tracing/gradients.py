@@ -26,9 +26,14 @@ class Gradients:
         self.of: dict[int, list[tuple[int, int]]] = {}
         """Each with its pass, in their order."""
         self._roots: dict[int, set[int]] = {}
+        self._within: dict[int, int] = {}
+        """Of a backward pass the one in whose course it ran: a checkpoint differentiates its part by itself."""
+        self._running: list[int] = []
 
     def watch(self, tensor: Tensor, number: int) -> None:
         """Be told of the gradient for a tensor. Hooks return nothing, so the gradient stays what it is."""
+        if self._running and torch._C._current_graph_task_id() < 0:
+            self._running.clear()
         if not tensor.requires_grad or number in self._hooks or not torch.is_grad_enabled():
             return
         if tensor.is_leaf:
@@ -45,8 +50,12 @@ class Gradients:
         return known[1] if known is not None and known[0]() is tensor else []
 
     def began_at(self, target: int) -> set[int]:
-        """The backward passes that began at a tensor, with the gradient 1."""
-        return {each for each, roots in self._roots.items() if target in roots}
+        """The backward passes that began at a tensor, with the gradient 1, and those that are parts of such."""
+        found = {each for each, roots in self._roots.items() if target in roots}
+        for run, around in self._within.items():  # in the order in which they began
+            if around in found and run not in self._roots:
+                found.add(run)
+        return found
 
     def _receive(self, number: int, gradient: Tensor | None) -> None:
         """There is none for what only the backward pass reads, like the statistics of a norm. On a GPU it is computed
@@ -54,9 +63,18 @@ class Gradients:
         """
         if gradient is not None and threading.get_ident() == self._thread:
             found, run = self._tape.number(gradient), torch._C._current_graph_task_id()
+            self._runs(run)
             self.of.setdefault(number, []).append((found, run))
             if begins(self._tape.records[found], number):
                 self._roots.setdefault(run, set()).add(number)
+
+    def _runs(self, run: int) -> None:
+        if run in self._running:
+            del self._running[self._running.index(run) + 1 :]
+            return
+        if self._running:
+            self._within[run] = self._running[-1]
+        self._running.append(run)
 
     def close(self) -> None:
         for hook in self._hooks.values():
