@@ -8,9 +8,9 @@ from torch.nn import functional
 from regard.models.fused.adding import Normed, add_norm
 from regard.models.fused.drawing import Chance, Drawn
 from regard.models.fused.hidden import hidden
-from regard.models.fused.launching import summed_rows
 from regard.models.fused.linear import Joined, copied, linear
 from regard.models.fused.loss import smoothed
+from regard.models.fused.sums import Sums
 from regard.models.fused.words import words
 
 triton = pytest.importorskip("triton", reason="Triton is not installed (it is made for Linux)")
@@ -29,6 +29,10 @@ def drawn(share: float = 0.0, place: int = 1, seed: int = 5) -> Drawn:
     return Drawn(torch.tensor([seed]), place, share)
 
 
+def sums(*vectors: Tensor | None, rows: int = 100, width: int = 64) -> Sums:
+    return Sums([each for each in vectors if each is not None], rows, width)
+
+
 def gradients(outputs: tuple[Tensor, ...], inputs: list[Tensor]) -> tuple[Tensor, ...]:
     """Of a sum that weighs each number differently."""
     tilted = [(each * some(*each.shape, seed=9).detach()).sum() for each in outputs]
@@ -42,7 +46,7 @@ def test_the_sum_and_its_norm_are_pytorchs(layer: bool, adds: bool, rows: int, w
     x, a, b, weight, shift = some(rows, width), some(rows, width, seed=1), *(some(width, seed=i) for i in (2, 3, 4))
     out, y = add_norm(
         x, a if adds else None, b if adds else None, Normed(weight, shift if layer else None, 1e-5), drawn(),
-        torch.float32,
+        torch.float32, sums(weight, shift, b, rows=rows, width=width),
     )  # fmt: skip
     sum_ = x + (a + b) if adds else x.clone()
     like = (
@@ -59,14 +63,14 @@ def test_the_sum_and_its_norm_are_pytorchs(layer: bool, adds: bool, rows: int, w
 
 def test_the_last_norm_has_a_gradient_where_the_sum_has_none() -> None:
     x, weight, shift = some(5, 24), some(24, seed=1), some(24, seed=2)
-    y = add_norm(x, None, None, Normed(weight, shift, 1e-5), drawn(), torch.float32)[1]
+    y = add_norm(x, None, None, Normed(weight, shift, 1e-5), drawn(), torch.float32, sums(weight))[1]
     like = functional.layer_norm(x, (24,), weight, shift)
     torch.testing.assert_close(gradients((y,), [x]), gradients((like,), [x]), rtol=1e-4, atol=1e-5)
 
 
 def test_in_half_precision_the_norm_is_rounded_and_the_sum_is_not() -> None:
     x, a, weight = some(9, 24), some(9, 24, seed=1, kind=torch.bfloat16), some(24, seed=2)
-    out, y = add_norm(x, a, None, Normed(weight, None, 1e-5), drawn(), torch.bfloat16)
+    out, y = add_norm(x, a, None, Normed(weight, None, 1e-5), drawn(), torch.bfloat16, sums(weight))
     assert torch.equal(out, x + a.float())
     # One in many is half way between two numbers of 8 bits, and may go either way.
     torch.testing.assert_close(y, functional.rms_norm(out, (24,), weight, 1e-5).bfloat16(), rtol=2**-8, atol=1e-6)
@@ -77,7 +81,7 @@ def test_in_half_precision_the_norm_is_rounded_and_the_sum_is_not() -> None:
 def test_the_share_that_is_dropped_is_the_one_asked_for_and_the_rest_makes_up_for_it() -> None:
     weight = torch.ones(256, requires_grad=True)
     x, a, b = torch.zeros(400, 256), torch.ones(400, 256, requires_grad=True), torch.ones(256, requires_grad=True)
-    out, _ = add_norm(x, a, b, Normed(weight, None, 1e-5), drawn(SHARE), torch.float32)
+    out, _ = add_norm(x, a, b, Normed(weight, None, 1e-5), drawn(SHARE), torch.float32, sums(weight, b))
     kept = out != 0
     assert torch.unique(out).tolist() == pytest.approx([0.0, 2 / (1 - SHARE)])
     deviation = (SHARE * (1 - SHARE) / out.numel()) ** 0.5
@@ -95,10 +99,11 @@ def test_the_share_that_is_dropped_is_the_one_asked_for_and_the_rest_makes_up_fo
 def test_other_places_and_other_seeds_drop_other_numbers() -> None:
     def kept(place: int, seed: int) -> Tensor:
         one = torch.ones(100, 64)
-        weight = torch.ones(64)
+        weight = torch.ones(64, requires_grad=True)
         return add_norm(
-            torch.zeros(100, 64), one, None, Normed(weight, None, 1e-5), drawn(0.5, place, seed), torch.float32
-        )[0].ne(0)
+            torch.zeros(100, 64), one, None, Normed(weight, None, 1e-5), drawn(0.5, place, seed), torch.float32,
+            sums(weight),
+        )[0].ne(0)  # fmt: skip
 
     masks = [kept(place, seed) for place, seed in ((1, 5), (2, 5), (3, 5), (1, 6), (1, 5 + (1 << 40)), (1, -5))]
     assert torch.equal(masks[0], kept(1, 5))
@@ -122,7 +127,7 @@ def test_a_pass_draws_its_seed_from_torchs_generator_and_each_place_its_own_numb
 def test_the_hidden_layer_is_pytorchs(act: str, bias: bool) -> None:
     x, layer = some(19, 24), torch.nn.Linear(24, 40, bias)
     (joined,), _ = copied([[layer]], [], torch.float32)
-    h, like = hidden(x, joined, act, drawn()), ACTS[act](layer(x))
+    h, like = hidden(x, joined, act, drawn(), sums(layer.bias, torch.ones(1, requires_grad=True))), ACTS[act](layer(x))
     torch.testing.assert_close(h, like, rtol=1e-5, atol=1e-6)
     inputs = [x, *layer.parameters()]
     torch.testing.assert_close(gradients((h,), inputs), gradients((like,), inputs), rtol=1e-4, atol=1e-5)
@@ -132,7 +137,7 @@ def test_the_hidden_layer_is_pytorchs(act: str, bias: bool) -> None:
 def test_the_hidden_layer_drops_the_same_backward(act: str) -> None:
     x, layer = some(60, 24), torch.nn.Linear(24, 40)
     (joined,), _ = copied([[layer]], [], torch.float32)
-    h, like = hidden(x, joined, act, drawn(SHARE)), ACTS[act](layer(x))
+    h, like = hidden(x, joined, act, drawn(SHARE), sums(layer.bias)), ACTS[act](layer(x))
     kept = (h != 0) | (like == 0)
     assert kept[like != 0].float().mean().item() == pytest.approx(1 - SHARE, abs=0.05)
     like = like * kept / (1 - SHARE)
@@ -145,15 +150,33 @@ def test_layers_that_read_the_same_rows_are_one_product_whose_gradients_are_thei
     x, layers = some(33, 24), [torch.nn.Linear(24, size) for size in (8, 16, 40)]
     (joined,), (table,) = copied([layers], [some(50, 24, seed=4)], torch.float32)
     assert table.shape == (50, 24)
-    y, like = linear(x, joined), torch.cat([each(x) for each in layers], -1)
+    y = linear(x, joined, sums(*(each.bias for each in layers)))
+    like = torch.cat([each(x) for each in layers], -1)
     torch.testing.assert_close(y, like, rtol=1e-5, atol=1e-6)
     inputs = [x, *(part for each in layers for part in each.parameters())]
     torch.testing.assert_close(gradients((y,), inputs), gradients((like,), inputs), rtol=1e-4, atol=1e-5)
 
 
-def test_columns_are_summed_in_float32() -> None:
-    rows = some(700, 300, kind=torch.bfloat16).detach()
-    torch.testing.assert_close(summed_rows(rows), rows.double().sum(0).float(), rtol=1e-5, atol=1e-4)
+def test_a_bias_is_summed_in_float32_over_many_rows() -> None:
+    rows, layer = 5000, torch.nn.Linear(16, 300)
+    (joined,), _ = copied([[layer]], [], torch.bfloat16)
+    y = linear(some(rows, 16, kind=torch.bfloat16), joined, sums(layer.bias, rows=rows))
+    slopes = some(rows, 300, seed=3, kind=torch.bfloat16).detach()
+    (of_bias,) = torch.autograd.grad(y, [layer.bias], slopes)
+    torch.testing.assert_close(of_bias, slopes.double().sum(0).float(), rtol=1e-5, atol=1e-3)
+
+
+def test_places_of_one_pass_do_not_stand_in_one_anothers_way() -> None:
+    x, layers = some(9, 24), [torch.nn.Linear(24, 24) for _ in range(3)]
+    weights = [some(24, seed=i) for i in range(3)]
+    together = sums(*weights, *(each.bias for each in layers), rows=9, width=24)
+    y, like = x, x
+    for layer, weight in zip(layers, weights, strict=True):
+        (joined,), _ = copied([[layer]], [], torch.float32)
+        normed = add_norm(y, None, None, Normed(weight, None, 1e-5), drawn(), torch.float32, together)[1]
+        y, like = linear(normed, joined, together), layer(functional.rms_norm(like, (24,), weight, 1e-5))
+    inputs = [x, *weights, *(part for each in layers for part in each.parameters())]
+    torch.testing.assert_close(gradients((y,), inputs), gradients((like,), inputs), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("places", [True, False], ids=["places", "no places"])

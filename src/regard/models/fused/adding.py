@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.models.fused.drawing import Drawn
-from regard.models.fused.launching import CELLS, CELLS_BACK, PROGRAMS, cut, interpreted, summed, tile
+from regard.models.fused.launching import CELLS, CELLS_BACK, cut, interpreted, tile
+from regard.models.fused.sums import Slot, Sums
 
 
 class Normed(NamedTuple):
@@ -21,18 +22,26 @@ class Normed(NamedTuple):
     epsilon: float
 
 
+class Place(NamedTuple):
+    """One sum and norm of the network: the bias of what is added, the norm, the chance, where their gradients go."""
+
+    b: Tensor | None
+    norm: Normed
+    drawn: Drawn
+    kind: torch.dtype
+    """Of y, and of a."""
+    slot: Slot
+
+
 class AddNorm(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, a: Tensor | None, b: Tensor | None, weight: Tensor, shift: Tensor | None, epsilon: float,
-        drawn: Drawn, kind: torch.dtype,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    def forward(ctx: Any, x: Tensor, a: Tensor | None, token: Tensor, place: Place) -> tuple[Tensor, Tensor]:
         from regard.models.fused.kernels import add_norm_kernel
 
         (N, D), (BR, BD, warps) = x.shape, tile(x.shape[1], CELLS)
+        b, (weight, shift, epsilon), drawn, kind, _ = place
         out = x if a is None else torch.empty_like(x)
-        y = x.new_empty(N, D, dtype=kind)
-        rate = x.new_empty(N)
+        y, rate = x.new_empty(N, D, dtype=kind), x.new_empty(N)
         mean = rate if shift is None else x.new_empty(N)
         add_norm_kernel[(cut(N, BR),)](
             x, x if a is None else a, x if b is None else b, weight, weight if shift is None else shift, drawn.seed,
@@ -40,14 +49,8 @@ class AddNorm(torch.autograd.Function):
             b is not None, drawn.drops, shift is not None, interpreted(x), num_warps=warps,
         )  # fmt: skip
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(out, mean, rate, weight, drawn.seed)
-        ctx.drawn, ctx.kind, ctx.adds, ctx.has_b, ctx.layer = (
-            drawn,
-            kind,
-            a is not None,
-            b is not None,
-            shift is not None,
-        )
+        ctx.save_for_backward(out, mean, rate)
+        ctx.place, ctx.adds = place, a is not None
         return x.view_as(x) if a is None else out, y
 
     @staticmethod
@@ -55,26 +58,25 @@ class AddNorm(torch.autograd.Function):
         from regard.models.fused.kernels import add_norm_back_kernel
 
         dx, dy = grads
-        x, mean, rate, weight, seed = ctx.saved_tensors
-        drawn, (N, D), (BR, BD, warps) = ctx.drawn, x.shape, tile(x.shape[1], CELLS_BACK)
-        programs = min(PROGRAMS, cut(N, BR))
-        dy = x.new_zeros(N, D, dtype=ctx.kind) if dy is None else dy.contiguous()
-        dout, da = torch.empty_like(x), x.new_empty(N, D, dtype=ctx.kind) if ctx.adds else None
-        sums = x.new_empty(programs, 3, D)
-        add_norm_back_kernel[(programs,)](
-            x if dx is None else dx.contiguous(), dy, x, mean, rate, weight, seed, dout, dout if da is None else da,
-            sums, N, drawn.place, drawn.level, drawn.scale, cut(N, BR), D, BR, BD, dx is not None, ctx.adds,
-            drawn.drops, ctx.layer, interpreted(x), num_warps=warps,
+        x, mean, rate = ctx.saved_tensors
+        (N, D), (BR, BD, warps) = x.shape, tile(x.shape[1], CELLS_BACK)
+        _, norm, drawn, kind, slot = ctx.place
+        dy = x.new_zeros(N, D, dtype=kind) if dy is None else dy.contiguous()
+        dout, da = torch.empty_like(x), x.new_empty(N, D, dtype=kind) if ctx.adds else None
+        parts = slot.parts(x)
+        add_norm_back_kernel[(len(parts),)](
+            x if dx is None else dx.contiguous(), dy, x, mean, rate, norm.weight, drawn.seed, dout,
+            dout if da is None else da, parts, N, drawn.place, drawn.level, drawn.scale, cut(N, BR), parts.stride(0), D,
+            BR, BD, dx is not None, ctx.adds, drawn.drops, norm.shift is not None, interpreted(x), num_warps=warps,
         )  # fmt: skip
-        of_weight, of_shift, of_b = summed(sums).unbind(0)
-        return dout, da, of_b if ctx.has_b else None, of_weight, of_shift if ctx.layer else None, None, None, None
+        return dout, da, None, None
 
 
 def add_norm(
-    x: Tensor, a: Tensor | None, b: Tensor | None, norm: Normed, drawn: Drawn, kind: torch.dtype
+    x: Tensor, a: Tensor | None, b: Tensor | None, norm: Normed, drawn: Drawn, kind: torch.dtype, sums: Sums
 ) -> tuple[Tensor, Tensor]:
     """x' and y; without a, x itself and its norm."""
-    found: tuple[Tensor, Tensor] = AddNorm.apply(  # type: ignore[no-untyped-call]
-        x, a, b, norm.weight, norm.shift, norm.epsilon, drawn, kind
-    )
+    slot = sums.over_rows.slot((norm.weight, norm.shift, b), x.shape[1])
+    place = Place(b, norm, drawn, kind, slot)
+    found: tuple[Tensor, Tensor] = AddNorm.apply(x, a, sums.token, place)  # type: ignore[no-untyped-call]
     return found

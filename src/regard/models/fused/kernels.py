@@ -80,10 +80,10 @@ def add_norm_kernel(
 @triton.jit(do_not_specialize=["rows", "place", "level", "blocks"])
 def add_norm_back_kernel(
     dx_ptr, dy_ptr, x_ptr, mean_ptr, rate_ptr, weight_ptr, seed_ptr, dout_ptr, da_ptr, sums_ptr, rows, place, level,
-    scale, blocks, D: tl.constexpr, BR: tl.constexpr, BD: tl.constexpr, HAS_DX: tl.constexpr, ADDS: tl.constexpr,
-    DROPS: tl.constexpr, LAYER: tl.constexpr, EXACT: tl.constexpr,
+    scale, blocks, columns, D: tl.constexpr, BR: tl.constexpr, BD: tl.constexpr, HAS_DX: tl.constexpr,
+    ADDS: tl.constexpr, DROPS: tl.constexpr, LAYER: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """Of x (dout) and a from those of x' (dx) and y; each program's sums for weight, shift and b: [programs, 3, D].
+    """Of x (dout) and a from those of x' (dx) and y; each program's sums for weight, shift and b in a row of `columns`.
 
     g = dy weight        dout = dx + rate (g - n mean(g n) - mean(g))        n: x', normalised
     """
@@ -119,7 +119,7 @@ def add_norm_back_kernel(
                 own = tl.where(kept(first, second, at, level), own * scale, 0.0)
             tl.store(da_ptr + at, rounded(own, da_ptr.dtype.element_ty, EXACT), mask=real)
             of_b += tl.where(real, own, 0.0)
-    here = sums_ptr + tl.program_id(0) * 3 * D + d
+    here = sums_ptr + tl.program_id(0) * columns + d
     tl.store(here, tl.sum(of_weight, 0), mask=d < D)
     if LAYER:
         tl.store(here + D, tl.sum(of_shift, 0), mask=d < D)
@@ -172,12 +172,12 @@ def hidden_kernel(
 
 @triton.jit(do_not_specialize=["rows", "place", "level", "blocks"])
 def hidden_back_kernel(
-    dh_ptr, z_ptr, b_ptr, seed_ptr, dz_ptr, sums_ptr, rows, place, level, scale, blocks, C: tl.constexpr,
+    dh_ptr, z_ptr, b_ptr, seed_ptr, dz_ptr, sums_ptr, rows, place, level, scale, blocks, columns, C: tl.constexpr,
     BR: tl.constexpr, BC: tl.constexpr, HAS_B: tl.constexpr, DROPS: tl.constexpr, ACT: tl.constexpr,
-    EXACT: tl.constexpr,
+    SUMS: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """dz = dh act'(z + b), and each program's sums for b: [programs, C]. ACT "relu" reads h for z, and what was dropped
-    is 0 there; ACT "none" reads dh and makes the sums alone."""
+    """dz = dh act'(z + b), and each program's sums for b, in a row of `columns`. ACT "relu" reads h for z, and what
+    was dropped is 0 there; ACT "none" reads dh and makes the sums alone."""
     c = tl.program_id(1) * BC + tl.arange(0, BC)
     sums = tl.zeros([BR, BC], tl.float32)
     if HAS_B:
@@ -199,8 +199,10 @@ def hidden_back_kernel(
                 if ACT != "relu":
                     dz = tl.where(kept(first, second, at, level), dz, 0.0)
             tl.store(dz_ptr + at, rounded(dz, dz_ptr.dtype.element_ty, EXACT), mask=real)
-        sums += tl.where(real, dz, 0.0)
-    tl.store(sums_ptr + tl.program_id(0) * C + c, tl.sum(sums, 0), mask=c < C)
+        if SUMS:
+            sums += tl.where(real, dz, 0.0)
+    if SUMS:
+        tl.store(sums_ptr + tl.program_id(0) * columns + c, tl.sum(sums, 0), mask=c < C)
 
 
 @triton.jit(do_not_specialize=["rows", "places", "place", "level"])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.models.fused.launching import summed_rows
+from regard.models.fused.sums import Slot, Sums, sum_columns
 
 
 class Joined(NamedTuple):
@@ -24,25 +24,27 @@ class Joined(NamedTuple):
 
 class Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, matrix: Tensor, bias: Tensor | None, count: int, *masters: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, matrix: Tensor, bias: Tensor | None, token: Tensor, slot: Slot | None, *weights: Tensor
+    ) -> Tensor:
         ctx.save_for_backward(x, matrix)
-        ctx.count, ctx.sizes = count, [len(each) for each in masters]
+        ctx.sizes, ctx.slot = [len(each) for each in weights], slot
         return x @ matrix.T if bias is None else torch.addmm(bias, x, matrix.T)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, matrix = ctx.saved_tensors
-        (dy,) = grads
-        weights, biases = ctx.sizes[: ctx.count], ctx.sizes[ctx.count :]
-        found = product(dy.T, x).split_with_sizes(weights)
-        found += summed_rows(dy.contiguous()).split_with_sizes(biases) if biases else ()
-        return dy @ matrix if ctx.needs_input_grad[0] else None, None, None, None, *found
+        dy = grads[0].contiguous()
+        if ctx.slot is not None:
+            sum_columns(dy, ctx.slot)
+        return dy @ matrix, None, None, None, None, *product(dy.T, x).split_with_sizes(ctx.sizes)
 
 
-def linear(x: Tensor, joined: Joined) -> Tensor:
+def linear(x: Tensor, joined: Joined, sums: Sums) -> Tensor:
     """[N, inputs] → [N, outputs of all]."""
+    slot = sums.over_columns.slot(joined.biases) if joined.biases else None
     y: Tensor = Linear.apply(  # type: ignore[no-untyped-call]
-        x, joined.matrix, joined.bias, len(joined.weights), *joined.weights, *joined.biases
+        x, joined.matrix, joined.bias, sums.token, slot, *joined.weights
     )
     return y
 

@@ -6,6 +6,7 @@ Shape letters: B sentences, S source places, T target places, N all places of al
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from regard.models.fused.drawing import Chance
 from regard.models.fused.hidden import hidden
 from regard.models.fused.linear import Group, Joined, copied, linear
 from regard.models.fused.looking import Heads, Memory, looked, own
+from regard.models.fused.sums import Sums
 from regard.models.fused.words import words
 from regard.models.layers import Block
 from regard.models.transformer import Stack, Transformer
@@ -77,6 +79,13 @@ class Layer:
     looked: Joined | None = None
 
 
+class Pass(NamedTuple):
+    """What the parts of one pass share."""
+
+    chance: Chance
+    sums: Sums
+
+
 class Fused:
     """fused(source, target, lengths) → logits [B, T, V], for training alone. Keeps nothing between calls."""
 
@@ -84,33 +93,37 @@ class Fused:
         self.model, self.kind = model, kind
         self.encoding = () if model.encoder is None else tuple(model.encoder.stack.layers)
         self.decoding = tuple(model.decoder.layers)
+        self.vectors = [each for each in model.parameters() if each.ndim == 1]
         self.crosses = [each.cross for each in self.decoding if each.cross is not None]
 
     def __call__(self, source: Tensor, target: Tensor, lengths: Tensor | None = None) -> Tensor:
         with torch.autocast(target.device.type, enabled=False):
-            chance = Chance(target.device)
+            run = Pass(
+                Chance(target.device),
+                Sums(self.vectors, max(source.numel(), target.numel()), self.model.settings.width),
+            )
             encoding, decoding, sources, table = self._copied()
             memory = None
             if self.model.encoder is not None:
                 lengths = None if lengths is None else lengths.to(torch.int32)
                 assert sources is not None
-                states = self._encoded(source, lengths, encoding, chance)
-                memory = Memory(linear(states, sources), len(decoding))
-            y = self._decoded(target, source.shape[1], memory, lengths, decoding, chance)
+                states = self._encoded(source, lengths, encoding, run)
+                memory = Memory(linear(states, sources, run.sums), len(decoding))
+            y = self._decoded(target, source.shape[1], memory, lengths, decoding, run)
             weight = self.model.output.vectors.weight
-            logits = linear(y, Joined(table, None, (weight,), ()))
+            logits = linear(y, Joined(table, None, (weight,), ()), run.sums)
         return logits.view(*target.shape, -1)
 
-    def _encoded(self, source: Tensor, lengths: Tensor | None, layers: list[Layer], chance: Chance) -> Tensor:
+    def _encoded(self, source: Tensor, lengths: Tensor | None, layers: list[Layer], run: "Pass") -> Tensor:
         assert self.model.encoder is not None
         assert isinstance(self.model.encoder.input, Words)
         # Where a sentence has no word its padding looks at the first place: what comes of it nobody reads.
         heads = self._heads(source, source.shape[1], None if lengths is None else lengths.clamp(min=1), causal=False)
-        return self._climbed(self.model.encoder.stack, self.model.encoder.input, source, layers, heads, chance)
+        return self._climbed(self.model.encoder.stack, self.model.encoder.input, source, layers, heads, run)
 
     def _decoded(
         self, target: Tensor, places: int, memory: Memory | None, lengths: Tensor | None, layers: list[Layer],
-        chance: Chance,
+        run: "Pass",
     ) -> Tensor:  # fmt: skip
         heads = self._heads(target, target.shape[1], None, causal=True)
         across = self._heads(target, places, lengths, causal=False)
@@ -119,27 +132,32 @@ class Fused:
             assert memory is not None
             return looked(q, memory, number, across)
 
-        return self._climbed(self.model.decoder, self.model.words, target, layers, heads, chance, cross)
+        return self._climbed(self.model.decoder, self.model.words, target, layers, heads, run, cross)
 
     def _climbed(
-        self, stack: Stack, table: Words, tokens: Tensor, layers: list[Layer], heads: Heads, chance: Chance,
+        self, stack: Stack, table: Words, tokens: Tensor, layers: list[Layer], heads: Heads, run: "Pass",
         cross: Callable[[Tensor, int], Tensor] | None = None,
     ) -> Tensor:  # fmt: skip
         """[N, D]: what stands at the top of a stack, normalised."""
-        share, act = stack.dropout, self.model.settings
-        x = words(tokens, table.vectors.weight, table.scale, self._places(stack, tokens), chance.at(share))
+        settings, share = self.model.settings, stack.dropout
+        x = words(tokens, table.vectors.weight, table.scale, self._places(stack, tokens), run.chance.at(share))
         a: Tensor | None = None
         b: Tensor | None = None
+
+        def added(norm: nn.Module | None) -> tuple[Tensor, Tensor]:
+            return add_norm(x, a, b, normed(norm), run.chance.at(share), self.kind, run.sums)
+
         for number, layer in enumerate(layers):
-            x, y = add_norm(x, a, b, normed(layer.block.attention_norm), chance.at(share), self.kind)
-            a, b = _without_bias(own(linear(y, layer.own), heads), layer.out)
+            x, y = added(layer.block.attention_norm)
+            a, b = _without_bias(own(linear(y, layer.own, run.sums), heads), layer.out, run)
             if layer.query is not None and layer.looked is not None and cross is not None:
-                x, y = add_norm(x, a, b, normed(layer.block.cross_norm), chance.at(share), self.kind)
-                a, b = _without_bias(cross(linear(y, layer.query), number), layer.looked)
-            x, y = add_norm(x, a, b, normed(layer.block.feed_forward_norm), chance.at(share), self.kind)
-            between = hidden(y, layer.inner, act.activation, chance.at(act.activation_dropout))
-            a, b = _without_bias(between, layer.outer)
-        return add_norm(x, a, b, normed(stack.norm), chance.at(share), self.kind)[1]
+                x, y = added(layer.block.cross_norm)
+                a, b = _without_bias(cross(linear(y, layer.query, run.sums), number), layer.looked, run)
+            x, y = added(layer.block.feed_forward_norm)
+            drawn = run.chance.at(settings.activation_dropout)
+            between = hidden(y, layer.inner, settings.activation, drawn, run.sums)
+            a, b = _without_bias(between, layer.outer, run)
+        return added(stack.norm)[1]
 
     def _places(self, stack: Stack, tokens: Tensor) -> Tensor | None:
         kind, places = stack.positions, tokens.shape[1]
@@ -182,9 +200,9 @@ def _matrix(part: nn.Module) -> nn.Linear:
     return part
 
 
-def _without_bias(x: Tensor, joined: Joined) -> tuple[Tensor, Tensor | None]:
+def _without_bias(x: Tensor, joined: Joined, run: Pass) -> tuple[Tensor, Tensor | None]:
     """The product, and the bias that whoever comes next is to add."""
-    a = linear(x, joined._replace(bias=None, biases=()))
+    a = linear(x, joined._replace(bias=None, biases=()), run.sums)
     return a, joined.biases[0] if joined.biases else None
 
 
