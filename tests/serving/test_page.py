@@ -88,8 +88,8 @@ def test_a_word_lights_up_what_it_looked_at(seen: Watched, model: Pipeline) -> N
         "all => all.map(w => Number(w.style.getPropertyValue('--share')))"
     )
     assert shown == pytest.approx([float(each) for each in weights[1]], abs=2e-3)
-    best = columns[int(weights[1].argmax())]
-    assert f"{rows[1].strip()}: looked at {best.strip()}" in page.inner_text("#spoken", timeout=2000)
+    best = {"<2es>": "into Spanish", "</s>": "end"}.get(found := columns[int(weights[1].argmax())].strip(), found)
+    assert f"{rows[1].strip()}: looked at {best}" in page.inner_text("#spoken", timeout=2000)
     page.select_option("#layer", "2")
     page.select_option("#head", "3")
     page.hover("#words-target .word:nth-child(2)")
@@ -120,6 +120,54 @@ def test_a_word_opens_down_to_its_numbers(seen: Watched) -> None:
     page.keyboard.press("Escape")
     page.click("#why-close") if page.is_visible("#why-close") else None
     assert page.is_hidden("#why")
+
+
+def test_a_link_brings_back_the_word_and_the_number_that_were_open(seen: Watched) -> None:
+    page = seen.page
+    typed(page)
+    page.click("#words-target .word:nth-child(2)")
+    until(page, "document.querySelector('.rg-panel math')")
+    assert "&word=2&cell=p%5B0%2C+" in page.evaluate("location.hash")
+    page.click("#derivation .rg-step:not(.rg-given) [role=gridcell]")
+    until(page, "!decodeURIComponent(location.hash).includes('cell=p[')")
+    link = page.url
+    panel = page.locator(".rg-panel math").first.text_content()
+    again = page.context.new_page()
+    again.goto(link)
+    until(again, "document.querySelector('.rg-panel math')")
+    assert again.inner_text("#why-title") == page.inner_text("#why-title")
+    assert again.locator(".rg-panel math").first.text_content() == panel
+    assert again.url == link
+    again.close()
+    page.click("#why-close")
+    assert "word=" not in page.url
+    page.fill("#text", "four.")
+    until(page, "document.querySelector('#result').textContent.includes('cuatro')")
+    assert page.is_hidden("#why")
+
+
+def test_a_derivation_opens_beside_the_words_where_there_is_room(browser: Any, server: Live) -> None:
+    for width, beside in ((1440, True), (800, False)):
+        watched = opened(browser, server.url, offline=False, viewport={"width": width, "height": 900})
+        page = watched.page
+        typed(page)
+        page.click("#words-target .word:nth-child(2)")
+        page.wait_for_selector("#derivation .rg-steps")
+        words, why = (page.locator(each).bounding_box() for each in ("#words-target", "#why"))
+        assert (why["x"] > words["x"] + words["width"]) == beside
+        assert (why["y"] < words["y"]) == beside
+        assert page.locator("#words-target [aria-expanded=true]").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.context.close()
+
+
+def test_what_is_no_word_is_named_in_words(seen: Watched) -> None:
+    page = seen.page
+    typed(page)
+    assert page.inner_text("#words-source .word:first-child") == "into Spanish"
+    assert page.inner_text("#words-target .word:last-child") == "end"
+    page.click("#words-target .word:last-child")
+    assert page.inner_text("#why-title") == "How its end came about"
 
 
 def test_the_equation_stays_in_sight_however_far_one_scrolls(seen: Watched) -> None:

@@ -26,7 +26,7 @@ def patient(seconds: float = HEAD) -> type[H11Protocol]:
 
         def give_up(self) -> None:
             """Nothing was asked yet, or only half of it."""
-            if self.cycle is None and not self.transport.is_closing():
+            if not self.cycle and not self.transport.is_closing():
                 self.transport.close()
 
         def data_received(self, data: bytes) -> None:
@@ -38,7 +38,7 @@ def patient(seconds: float = HEAD) -> type[H11Protocol]:
                 self.waiting = self.loop.call_later(seconds, self._give_up_further, self.cycle)
 
         def _idle(self) -> bool:
-            return self.cycle is not None and bool(self.cycle.response_complete)
+            return bool(self.cycle and self.cycle.response_complete)
 
         def _give_up_further(self, last: Any) -> None:
             if self.cycle is last and not self.transport.is_closing():
@@ -57,7 +57,7 @@ def patient(seconds: float = HEAD) -> type[H11Protocol]:
             """The server stops: what has not been asked in full will not be."""
             super().shutdown()
             cycle = self.cycle
-            if cycle is not None and not cycle.response_complete and cycle.more_body:
+            if cycle and not cycle.response_complete and cycle.more_body:
                 self.transport.close()
 
     return Patient

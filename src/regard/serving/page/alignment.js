@@ -1,3 +1,9 @@
+// What is no word of a text, in words: the tag that asks for a language, the end.
+function sign(text) {
+  const tag = /^<2(.+)>$/.exec(text);
+  return tag ? `into ${languageName(tag[1])}` : { "</s>": "end", "<unk>": "unknown" }[text] ?? "";
+}
+
 // Words of the text above words of the translation; the word in hand lights up what it looked at, or was looked at by.
 class Alignment {
   constructor(onOpen) {
@@ -18,11 +24,12 @@ class Alignment {
     const word = (text, side, at) => made(
       side === "target" ? "button" : "span",
       {
-        class: "word", dir: "auto", "data-at": at, ...(side === "target" ? { type: "button", tabindex: at ? -1 : 0 } : {}),
+        class: sign(text) ? "word mark-of" : "word", dir: "auto", "data-at": at, title: sign(text) && text,
+        ...(side === "target" ? { type: "button", tabindex: at ? -1 : 0, "aria-expanded": "false", "aria-controls": "why" } : {}),
         onmouseenter: () => this.take(side, at), onmouseleave: () => this.leave(), onfocus: () => this.take(side, at),
         onclick: () => side === "target" && this.onOpen(at),
       },
-      made("span", { class: "share", "aria-hidden": "true" }), text.trim() || "␣",
+      made("span", { class: "share", "aria-hidden": "true" }), sign(text) || text.trim() || "␣",
     );
     this.sources = alignment.source.map((text, at) => word(text, "source", at));
     this.targets = alignment.target.map((text, at) => word(text, "target", at));
@@ -30,6 +37,11 @@ class Alignment {
     $("words-target").replaceChildren(...this.targets);
     $("words-target").onkeydown = (event) => this.move(event);
     this.choose();
+  }
+
+  // Which word of the translation is opened, for the eye and for readers of the screen; none: null.
+  opened(word) {
+    this.targets?.forEach((each, k) => each.setAttribute("aria-expanded", String(k === word)));
   }
 
   choose() {

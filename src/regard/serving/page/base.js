@@ -70,6 +70,15 @@ const address = {
 
 const percent = (share) => (share >= 0.0995 ? `${Math.round(100 * share)}%` : share >= 0.001 ? `${(100 * share).toFixed(1)}%` : "<0.1%");
 
+// The English name of a language; its code where it has none.
+function languageName(code) {
+  try {
+    return new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
 // What went wrong, in its place; where trying again can help, a button; where a key is missing, a field for it.
 function tell(element, message, again, error) {
   element.replaceChildren(message);

@@ -3,6 +3,7 @@ class Translate {
   constructor(settings, languages, changed) {
     this.settings = settings;
     this.languages = languages;
+    this.sources = languages.filter((each) => each.targets.length);
     this.changed = changed;
     this.alignment = new Alignment((word) => this.open(word));
     this.translating = latest((signal) => this.translate(signal), 250);
@@ -21,10 +22,10 @@ class Translate {
   }
 
   fill() {
-    const several = this.languages.length > 1;
+    const several = this.sources.length > 1;
     const option = (code, name) => made("option", { value: code }, name);
     $("source").replaceChildren(
-      ...(several ? [option("auto", "Detect language")] : []), ...this.languages.map((each) => option(each.code, each.name)));
+      ...(several ? [option("auto", "Detect language")] : []), ...this.sources.map((each) => option(each.code, each.name)));
     $("swap").hidden = !several;
     this.targets();
   }
@@ -36,7 +37,7 @@ class Translate {
     const own = this.languages.find((each) => each.code === source);
     const codes = [...new Set(own ? own.targets : this.languages.flatMap((each) => each.targets))];
     const before = $("target").value;
-    const name = (code) => names.get(code) ?? new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
+    const name = (code) => names.get(code) ?? languageName(code);
     $("target").replaceChildren(...codes.map((code) => made("option", { value: code }, name(code))));
     if (codes.includes(before)) $("target").value = before;
     else if (codes.includes(this.settings.language.target.code)) $("target").value = this.settings.language.target.code;
@@ -49,17 +50,23 @@ class Translate {
     // What was typed before the server had answered stays.
     $("text").value = ($("text").value || held.get("q") || "").slice(0, this.settings.charLimit);
     this.counted();
+    // The word that was open when the link was made, and the number in it: opened again when its text is explained.
+    const word = Number(held.get("word"));
+    this.again = held.get("q") === $("text").value && Number.isInteger(word) && word > 0 ? { word: word - 1, cell: held.get("cell") } : null;
     if ($("text").value.trim()) this.translating.now();
   }
 
   state() {
-    return { q: $("text").value, from: $("source").value, to: $("target").value };
+    const open = this.again ?? ($("why").hidden ? null : { word: this.word.word, cell: this.cell });
+    const inside = open && { word: open.word + 1, cell: open.cell };
+    return { q: $("text").value, from: $("source").value, to: $("target").value, ...inside };
   }
 
   typed() {
     this.counted();
-    this.changed();
+    this.again = null;
     this.close(false);
+    this.changed();
     tell($("trouble"), "");
     this.explaining.stop();
     if (!$("text").value.trim()) {
@@ -78,7 +85,7 @@ class Translate {
 
   swap() {
     const [from, to, said] = [this.detected ?? $("source").value, $("target").value, $("result").textContent];
-    if (from === "auto" || !this.languages.some((each) => each.code === to)) return;
+    if (from === "auto" || !this.sources.some((each) => each.code === to)) return;
     $("source").value = to;
     this.targets();
     $("target").value = from;
@@ -120,6 +127,7 @@ class Translate {
     const others = told?.alternatives ?? [];
     $("others").hidden = !others.length;
     $("others").querySelector("ul").replaceChildren(...others.map((each) => made("li", { dir: "auto" }, each)));
+    $("remarks").textContent = (told?.remarks ?? []).join("; ");
     this.detected = told?.detectedLanguage?.language;
     const found = this.languages.find((each) => each.code === this.detected);
     $("detected").textContent = found ? `${found.name}, ${Math.round(told.detectedLanguage.confidence)}% sure` : "";
@@ -141,17 +149,25 @@ class Translate {
       this.alignment.show(this.told.alignment ?? null);
       const { sentence, sentences } = this.told;
       $("looked-of").textContent = sentences > 1 ? `Of the first of ${sentences} sentences: “${sentence}”` : "";
+      const { again } = this;
+      this.again = null;
+      if (again && this.told.alignment?.steps[again.word]?.length) this.open(again.word, again.cell);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       this.alignment.show(null);
     }
   }
 
-  open(word) {
+  // cell: the number to be open in the derivation; none: the probability of what was said.
+  open(word, cell = null) {
     const steps = this.told.alignment.steps[word];
+    const text = this.told.alignment.target[word];
     this.word = { word, steps, step: steps[0] };
+    this.cell = cell;
+    this.alignment.opened(word);
     $("why").hidden = false;
-    $("why-title").textContent = `How “${this.told.alignment.target[word].trim()}” came about`;
+    $("why-title").textContent = sign(text) ? `How its ${sign(text)} came about` : `How “${text.trim()}” came about`;
+    this.changed();
     $("candidates").replaceChildren(...steps.map((step) => this.candidates(step)));
     this.opening.now();
     $("why").focus({ preventScroll: true });
@@ -181,7 +197,9 @@ class Translate {
     try {
       const record = await asked(place, undefined, signal);
       mountDerivation($("derivation"), record, {
-        title: "", open: `p[0, ${this.told.steps[step - 1].number}]`, cells: ({ name, cells }) => asked(`${place}/cells`, { name, cells }),
+        title: "", open: this.cell || `p[0, ${this.told.steps[step - 1].number}]`,
+        cells: ({ name, cells }) => asked(`${place}/cells`, { name, cells }),
+        onOpen: (name, index) => { this.cell = `${name}[${index.join(", ")}]`; this.changed(); },
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -193,7 +211,10 @@ class Translate {
     if ($("why").hidden) return;
     $("why").hidden = true;
     $("derivation").replaceChildren();
+    this.cell = null;
+    this.alignment.opened(null);
     this.opening.stop();
+    this.changed();
     if (back && this.word) this.alignment.targets?.[this.word.word]?.focus();
   }
 
