@@ -53,7 +53,9 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _gradients(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     q, k, v = ctx.saved_tensors
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # a gradient of gradients was asked for
-        return *torch.autograd.grad(_plainly(q, k, v), (q, k, v), grad, create_graph=True, allow_unused=True), None
+        wanted = [each for each, needed in zip((q, k, v), ctx.needs_input_grad, strict=False) if needed]
+        found = iter(torch.autograd.grad(_plainly(q, k, v), wanted, grad, create_graph=True))
+        return *(next(found) if needed else None for needed in ctx.needs_input_grad[:3]), None
     return *torch.ops.regard.additive_scores_backward(q, k, v, grad), None
 
 

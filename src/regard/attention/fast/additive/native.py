@@ -134,11 +134,11 @@ def _compile(compiler: str, to: Path) -> None:
     needed = ["-Wl,--as-needed"] if platform.system() == "Linux" else []
     for threads in ([*needed, *own, "-fopenmp"], ["-fopenmp"], []):
         for processor in ALL_IT_CAN:
-            command = [compiler, *FLAGS, *filter(None, [processor]), str(SOURCE), *threads, "-o", str(to), "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            command = [compiler, *FLAGS, *processor.split(), str(SOURCE), *threads, "-o", str(to), "-lm"]
+            done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
             if done.returncode == 0:
                 return
-    raise OSError(done.stderr.strip() or f"exit status {done.returncode}")
+    raise OSError(done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}")
 
 
 def _opened(path: Path) -> ctypes.CDLL:
