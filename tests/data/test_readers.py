@@ -1,7 +1,10 @@
 """Readers: what becomes an example, and what is told of what does not."""
 
+import bz2
 import gzip
 import json
+import lzma
+import os
 import re
 import struct
 from pathlib import Path
@@ -16,12 +19,16 @@ from regard.data.readers import Bad, Example, reading
 from regard.data.readers.spans import Span, spans_of, tags_of
 from regard.data.readers.strips import WORDS
 from regard.data.settings import DataSettings, several
-from regard.support.errors import Misuse
+from regard.data.sources import Source
+from regard.support.errors import Failure, Misuse
+
+
+def source_of(**source: Any) -> Source:
+    return several(settings_from({"train": source}, DataSettings).train)[0]
 
 
 def read(**source: Any) -> list[Example | Bad]:
-    chosen = several(settings_from({"train": source}, DataSettings).train)[0]
-    with reading(chosen) as (found, _):
+    with reading(source_of(**source)) as (found, _):
         return list(found)
 
 
@@ -169,6 +176,32 @@ def test_parquet(tmp_path: Path) -> None:
         read(parquet=str(path), columns={"source": "translatoin.en", "target": "translation.de"})
     with pytest.raises(Misuse, match="not a Parquet file that can be read"):
         read(parquet=write(tmp_path / "b.parquet", "text"))
+    packed = tmp_path / "packed.parquet"
+    for packer in (gzip, lzma, bz2):
+        packed.write_bytes(packer.compress(path.read_bytes()))
+        assert read(parquet=str(packed), columns=columns) == found
+    packed.write_bytes(gzip.compress(path.read_bytes())[:-9])
+    with pytest.raises(Failure, match=r"packed\.parquet: cut short: the compressed data end"):
+        read(parquet=str(packed), columns=columns)
+
+
+def test_parquet_whose_rows_are_one_group_is_not_held_whole(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    texts = [os.urandom(600).hex() for _ in range(20_000)]
+    parquet.write_table(
+        pyarrow.table({"source": texts, "target": texts}), tmp_path / "a.parquet", row_group_size=20_000
+    )
+    own = pyarrow.default_memory_pool()
+    watched = pyarrow.proxy_memory_pool(own)
+    pyarrow.set_memory_pool(watched)
+    try:
+        with reading(source_of(parquet=str(tmp_path / "a.parquet"))) as (found, _):
+            assert sum(1 for _ in found) == 20_000
+    finally:
+        pyarrow.set_memory_pool(own)
+    assert 0 < watched.max_memory() < 16_000_000 < (tmp_path / "a.parquet").stat().st_size
 
 
 def test_a_dataset_by_name_with_its_classes_by_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

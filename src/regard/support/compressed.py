@@ -29,6 +29,11 @@ class Opened:
         self.path, self._raw, self.plain = path, raw, plain
         self.size = path.stat().st_size
 
+    @property
+    def compressed(self) -> bool:
+        """Whether its plain bytes are others than those on the disk."""
+        return self.plain is not self._raw
+
     def share(self) -> float:
         """How much of the file has been read, from 0 to 1."""
         return self._raw.tell() / self.size if self.size else 1.0

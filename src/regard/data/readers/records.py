@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from regard.data.readers.examples import Bad, Example, Read
 from regard.data.readers.files import Files
 from regard.data.readers.tables import numbered
 from regard.data.sources import Dataset, Jsonl, Parquet, Records
+from regard.support.compressed import BLOCK, Opened
 from regard.support.errors import Misuse
 from regard.support.nearest import unknown
 
@@ -48,23 +52,35 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_parquet(source: Parquet, files: Files) -> Read:
-    """The rows, in batches of a few thousand."""
+    """The rows, in batches of a few thousand; a group of rows, which may be the whole file, is never held whole."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise Misuse(f"{files.names[0]}: to read Parquet: pip install 'regard[data]'") from None
-    files.open()  # a folder, or a file that may not be read, is told as for any other source
-    try:
-        file = parquet.ParquetFile(files.paths[0])
-        wanted = _tops(source, file.schema_arrow.names, files.names[0])
-        made, number = example_of(source), 0
-        for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
-            for record in batch.to_pylist():
-                number += 1
-                yield made(number, record)
-            files.told = number / max(file.metadata.num_rows, 1)
-    except ArrowException as error:
-        raise Misuse(f"{files.names[0]}: not a Parquet file that can be read: {error}") from None
+    with _unpacked(files.open()) as there:
+        try:
+            file = parquet.ParquetFile(there, pre_buffer=False, buffer_size=BLOCK)
+            wanted = _tops(source, file.schema_arrow.names, files.names[0])
+            made, number = example_of(source), 0
+            for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield made(number, record)
+                files.told = number / max(file.metadata.num_rows, 1)
+        except ArrowException as error:
+            raise Misuse(f"{files.names[0]}: not a Parquet file that can be read: {error}") from None
+
+
+@contextmanager
+def _unpacked(file: Opened) -> Iterator[Path | IO[bytes]]:
+    """What can be read from its end, as Parquet is: the file, or a temporary one of what stands in it compressed."""
+    if not file.compressed:
+        yield file.path
+        return
+    with TemporaryFile() as plain:
+        for block in file.blocks():
+            plain.write(block)
+        yield plain
 
 
 def read_dataset(source: Dataset, files: Files) -> Read:
