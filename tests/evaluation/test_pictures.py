@@ -154,6 +154,13 @@ def test_words_are_drawn_where_they_went() -> None:
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a b", "b c"]  # type: ignore[union-attr]
 
 
+def test_a_picture_in_which_nothing_moves_says_so() -> None:
+    before = np.array([[0.0, 0.0], [1.0, 1.0]])
+    label = moved([Moved(("a", "b"), before, before)]).axes[0].get_xlabel()
+    assert label == "without attention nothing moves; this plane keeps 100% of the differences"
+    assert "hollow: before attention" in moved([Moved(("a", "b"), before, before + 1)]).axes[0].get_xlabel()
+
+
 def test_an_image_is_shown_once_for_each_word() -> None:
     weights = np.zeros((2, 4, 6))
     weights[0, :, :3] = 0.5

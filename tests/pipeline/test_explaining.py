@@ -9,7 +9,8 @@ import torch
 from regard import cli
 from regard.decoding import SearchSettings
 from regard.pipeline.explaining import explain, lines
-from regard.pipeline.model import Pipeline
+from regard.pipeline.looking import inside
+from regard.pipeline.model import Pipeline, load
 from regard.support.errors import Misuse
 
 
@@ -86,7 +87,13 @@ def test_pictures_are_drawn_by_the_command(folder: Path, tmp_path: Path, capsys:
         assert "<svg" in text
         assert any(word in text for word in ("six", "bank"))
         picture.unlink()
-    assert "six → " in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "six → " in out
+    looked = {line.split(" ")[2]: float(line[-4:]) for line in out.splitlines() if "most by" in line}
+    assert set(looked) == {"two:", ".:"}
+    heads = inside(load(folder), "two six.", "es").attention.every_head()[0]
+    place = heads.shape[1] - 3  # the tag, two, six, the full stop, the end
+    assert looked["two:"] == pytest.approx(heads[:, place, place - 1].max(), abs=0.005)
     for wrong, said in (
         (["words", "money bank"], "name a file of --vectors, or a --model"),
         (["words", "money tree", "--vectors", str(vectors)], "vectors: there are none for tree"),

@@ -88,14 +88,14 @@ def heads(
 ) -> None:
     """Self-attention in the encoder, a map for each head: which head joins which words."""
     from regard.evaluation.pictures import heat
-    from regard.pipeline.looking import inside, joined_by
+    from regard.pipeline.looking import inside, joined_by, joined_most
 
     loaded = opened(model, threads=threads)
     attention = inside(loaded, text, to).attention
     stacked, names, rows, columns = attention.every_head(layer)
     drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=text), output, font)
     if word is not None:
-        print("\n".join(joined_by(attention, word)))
+        print("\n".join([*joined_by(attention, word), "", *joined_most(attention, word)]))
 
 
 @plots.command()
@@ -149,3 +149,20 @@ def image(
 
     picture, maps, said = captioned(opened(model, threads=threads), file)
     drawn(lambda: looked(picture, maps, said), output)
+
+
+@plots.command()
+def loss(
+    models: Annotated[list[str], typer.Argument(help="The folders of one model or several, as training left them.")],
+    figure: Annotated[str, typer.Option(help="loss, perplexity, bleu, … : whatever was written down.")] = "loss",
+    output: Out = Path("loss.png"),
+    title: Annotated[str, typer.Option(help="Over the picture.")] = "",
+    font: Font = None,
+) -> None:
+    """How models learned: their losses, or another figure, over the steps of training, in one picture."""
+    from regard.evaluation.pictures.curves import over_steps
+    from regard.pipeline.learning import curves
+
+    found = curves(models, figure)
+    unit = "loss a token (nats)" if figure == "loss" else figure
+    drawn(lambda: over_steps(found, title=title, unit=unit), output, font)

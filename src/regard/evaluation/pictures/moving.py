@@ -68,9 +68,9 @@ def moved(sentences: Sequence[Moved], *, title: str = "") -> "Figure":
     axes.grid(color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.legend(prop=chosen.properties(9), frameon=False)
-    axes.set_xlabel(
-        f"hollow: before attention, full: after; this plane keeps {kept:.0%} of the differences", fontsize=8
-    )
+    still = all(np.array_equal(each.before, each.after) for each in sentences)
+    said = "without attention nothing moves" if still else "hollow: before attention, full: after"
+    axes.set_xlabel(f"{said}; this plane keeps {kept:.0%} of the differences", fontsize=8)
     if title:
         axes.set_title(title, loc="left", fontproperties=chosen.properties(11))
     return told(made, chosen.note)
