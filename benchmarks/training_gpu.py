@@ -74,7 +74,7 @@ def ours(
     if compiled:
         compile_parts(model, objective)
     if fused:
-        fuse(objective)
+        fuse(objective, alone=given.one_stream)
     steppers = optimizers.make(OptimizerSettings(rate=1e-4), model)
     update: Update | Graphs = Update(objective, steppers, clip=1.0, bfloat16=True, device=device)
     if graphed:
@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--one-stream", action="store_true", help="fused: gradients of matrices in their turn")
     parser.add_argument("--no-marian", action="store_true")
     parser.add_argument("--only", help="one of the kinds, by a part of its name")
     given = parser.parse_args()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.models.fused.beside import Beside, product
 from regard.models.fused.sums import Slot, Sums, sum_columns
 
 
@@ -25,10 +26,11 @@ class Joined(NamedTuple):
 class Linear(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, matrix: Tensor, bias: Tensor | None, token: Tensor, slot: Slot | None, *weights: Tensor
+        ctx: Any, x: Tensor, token: Tensor, joined: Joined, slot: Slot | None, beside: Beside | None, *weights: Tensor
     ) -> Tensor:
+        matrix, bias, *_ = joined
         ctx.save_for_backward(x, matrix)
-        ctx.sizes, ctx.slot = [len(each) for each in weights], slot
+        ctx.weights, ctx.slot, ctx.beside = joined.weights, slot, beside
         return x @ matrix.T if bias is None else torch.addmm(bias, x, matrix.T)
 
     @staticmethod
@@ -37,23 +39,18 @@ class Linear(torch.autograd.Function):
         dy = grads[0].contiguous()
         if ctx.slot is not None:
             sum_columns(dy, ctx.slot)
-        return dy @ matrix, None, None, None, None, *product(dy.T, x).split_with_sizes(ctx.sizes)
+        found = product(dy.T, x) if ctx.beside is None else ctx.beside.product(dy.T, x, ctx.weights)
+        parts = found.split_with_sizes([len(each) for each in ctx.weights])
+        return dy @ matrix, None, None, None, None, *parts
 
 
-def linear(x: Tensor, joined: Joined, sums: Sums) -> Tensor:
-    """[N, inputs] → [N, outputs of all]."""
+def linear(x: Tensor, joined: Joined, sums: Sums, *, shared: bool = False) -> Tensor:
+    """[N, inputs] → [N, outputs of all]. shared: others give the weights gradients too, added up at once."""
     slot = sums.over_columns.slot(joined.biases) if joined.biases else None
     y: Tensor = Linear.apply(  # type: ignore[no-untyped-call]
-        x, joined.matrix, joined.bias, sums.token, slot, *joined.weights
+        x, sums.token, joined, slot, None if shared else sums.beside, *joined.weights
     )
     return y
-
-
-def product(a: Tensor, b: Tensor) -> Tensor:
-    """a b in float32, of which it is the sum."""
-    if a.dtype == torch.float32 or a.device.type != "cuda":
-        return (a @ b).float()
-    return torch.mm(a, b, out_dtype=torch.float32)
 
 
 Group = Sequence[nn.Linear]

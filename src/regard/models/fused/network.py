@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import Learned, Sinusoidal
 from regard.models.fused.adding import Normed, add_norm
+from regard.models.fused.beside import Beside
 from regard.models.fused.drawing import Chance
 from regard.models.fused.hidden import hidden
 from regard.models.fused.linear import Group, Joined, copied, linear
@@ -89,8 +90,10 @@ class Pass(NamedTuple):
 class Fused:
     """fused(source, target, lengths) → logits [B, T, V], for training alone. Keeps nothing between calls."""
 
-    def __init__(self, model: Transformer, kind: torch.dtype = torch.bfloat16) -> None:
+    def __init__(self, model: Transformer, kind: torch.dtype = torch.bfloat16, *, alone: bool = False) -> None:
+        """alone: all on one stream of the GPU."""
         self.model, self.kind = model, kind
+        self.beside = Beside(model.words.vectors.weight.device, alone=alone)
         self.encoding = () if model.encoder is None else tuple(model.encoder.stack.layers)
         self.decoding = tuple(model.decoder.layers)
         self.vectors = [each for each in model.parameters() if each.ndim == 1]
@@ -100,7 +103,7 @@ class Fused:
         with torch.autocast(target.device.type, enabled=False):
             run = Pass(
                 Chance(target.device),
-                Sums(self.vectors, max(source.numel(), target.numel()), self.model.settings.width),
+                Sums(self.vectors, max(source.numel(), target.numel()), self.model.settings.width, self.beside),
             )
             encoding, decoding, sources, table = self._copied()
             memory = None
@@ -111,7 +114,7 @@ class Fused:
                 memory = Memory(linear(states, sources, run.sums), len(decoding))
             y = self._decoded(target, source.shape[1], memory, lengths, decoding, run)
             weight = self.model.output.vectors.weight
-            logits = linear(y, Joined(table, None, (weight,), ()), run.sums)
+            logits = linear(y, Joined(table, None, (weight,), ()), run.sums, shared=True)
         return logits.view(*target.shape, -1)
 
     def _encoded(self, source: Tensor, lengths: Tensor | None, layers: list[Layer], run: "Pass") -> Tensor:
