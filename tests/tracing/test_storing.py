@@ -14,6 +14,7 @@ from regard.tracing.derivation import Derivation
 from regard.tracing.forms import Operand, Rule, cell, divided, function, number, over, plus, times, total
 from regard.tracing.index import IndexMap, Move, Piece, compressed, row_strides, whole
 from regard.tracing.step import Held, Role, Step
+from tests.tracing.render.samples import Builder
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "derivation.schema.json").read_text(encoding="utf-8"))
 
@@ -158,3 +159,13 @@ def test_a_form_over_inner_places_passes_over_those_without_a_cell() -> None:
         1,
     )
     assert [parent.index for parent in derivation.why("y").parents] == [(0,), (2,)]
+
+
+def test_whole_numbers_that_readers_would_round_stand_as_their_digits() -> None:
+    to = Builder()
+    to.add("n", torch.tensor([2**53 - 1, 2**53 + 1, -(2**63)]))
+    derivation = to.derivation()
+    record = json.loads(derivation.to_json(packed=False))
+    jsonschema_rs.validate(SCHEMA, record)
+    assert record["steps"][0]["values"] == [2**53 - 1, "9007199254740993", "-9223372036854775808"]
+    assert Derivation.from_json(json.dumps(record)) == derivation

@@ -22,6 +22,9 @@ VERSION = 1
 PLAIN_UP_TO = 2_000
 """Numbers in all up to which they are written to be read by people."""
 
+LARGEST_WHOLE = 2**53 - 1
+"""The largest whole number that readers of JSON do not round."""
+
 Json = dict[str, Any]
 WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -129,15 +132,17 @@ def _values(step: Step, packed: bool) -> Any:
         plain = array.astype(np.uint8) if array.dtype == bool else array.astype(array.dtype.newbyteorder("<"))
         return {"type": plain.dtype.name, "base64": base64.b64encode(plain.tobytes()).decode("ascii")}
     if array.dtype.kind != "f":
-        return array.tolist()
+        return [json_number(each) for each in array.tolist()]
     # The shortest decimal that is this number in its own precision, not in float64.
     return [json_number(float(str(each)) if array.dtype == np.float32 else float(each)) for each in array]
 
 
 def json_number(value: Any) -> Any:
-    """A number as JSON has it; what JSON has no number for in a word."""
+    """A number as JSON has it; what JSON has no number for in a word, a whole one that readers round in its digits."""
     if isinstance(value, complex):
         return {"real": json_number(value.real), "imaginary": json_number(value.imag)}
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        return str(value)
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
@@ -208,8 +213,9 @@ def _read_values(values: Any, step: Step) -> torch.Tensor:
         raw = np.frombuffer(base64.b64decode(values["base64"]), np.dtype(values["type"]).newbyteorder("<"))
         plain = torch.from_numpy(raw.astype(raw.dtype.newbyteorder("=")))
     else:
-        wide = torch.float64 if dtype.is_floating_point or dtype.is_complex else torch.int64
-        plain = torch.tensor([WORDS.get(each, each) for each in values], dtype=wide)
+        whole = torch.uint64 if dtype == torch.uint64 else torch.int64
+        wide = torch.float64 if dtype.is_floating_point or dtype.is_complex else whole
+        plain = torch.tensor([_read_number(each) for each in values], dtype=wide)
     if dtype.is_complex:
         return torch.view_as_complex(plain.reshape(-1, 2)).to(dtype).reshape(step.shape)
     return plain.to(dtype).reshape(step.shape)
@@ -248,4 +254,6 @@ def _read_form(record: Json) -> Form:
 def _read_number(value: Any) -> Any:
     if isinstance(value, dict):
         return complex(_read_number(value["real"]), _read_number(value["imaginary"]))
-    return WORDS.get(value, value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return WORDS[value] if value in WORDS else int(value)

@@ -12,6 +12,8 @@ import torch
 
 from regard.tracing.derivation import Derivation
 from regard.tracing.forms import cell as operand
+from regard.tracing.index import Move, compressed, whole
+from regard.tracing.render.asked import answered
 from regard.tracing.render.html import html
 from regard.tracing.step import Step
 from tests.browser import Watched, opened
@@ -427,6 +429,51 @@ def test_numbers_that_are_not_in_the_page_are_asked_for_one_by_one(browser: Any,
     page.wait_for_function("() => document.querySelector('.rg-equation').ariaLabel.includes('√')")
     assert page.get_attribute(".rg-equation", "aria-label") == derivation.why("E", 1, 1).text
     assert page.evaluate("window.asked.length") > 0
+    assert not watched.complaints
+
+
+WIDE = [2**53 + 1, -(2**62) - 3, 7]
+
+
+@pytest.mark.parametrize("how", ["in the page", "as plain JSON", "asked for"])
+def test_whole_numbers_beyond_2_to_the_53_keep_their_digits(browser: Any, tmp_path: Path, how: str) -> None:
+    to = Builder()
+    given = to.add("n", torch.tensor(WIDE))
+    filled = Move(whole(given.position, (2,), compressed(torch.tensor([0, -1]).numpy())).pieces, 2**53 + 1)
+    to.made("filled", torch.tensor([WIDE[0], 2**53 + 1]), filled, [given])
+    derivation = to.derivation()
+    watched = shown(browser, tmp_path, derivation)
+    page, values = watched.page, {"0": answered(derivation, 0, [0, 1, 2])["values"]}
+    if how == "as plain JSON":
+        page.evaluate(SERVED, [derivation.to_json(packed=False), {}])
+    elif how == "asked for":
+        page.evaluate(SERVED, [derivation.to_json(largest=0), values])
+    page.wait_for_function("() => document.querySelectorAll('td')[0].textContent.length > 9")
+    cells = [page.inner_text(cell(derivation["n"], flat)) for flat in range(3)]
+    assert cells == ["9007199254740993", "−4611686018427387907", "7"]
+    if how != "asked for":
+        assert page.inner_text(cell(derivation["filled"], 1)) == "9007199254740993"
+    page.click(cell(derivation["n"], 1))
+    assert page.get_attribute(".rg-equation", "aria-label") == "-4611686018427387907 is given"
+    assert not watched.complaints
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_heading_is_seen_whole(browser: Any, tmp_path: Path, width: int) -> None:
+    to, path = Builder(), "decoder.layers.0.attention.of_the_source.projection.of_keys.and_values.in_one." * 2 + "y"
+    given = to.add("x", torch.ones(2))
+    to.cellwise("s", torch.ones(2), operand(0), [given], formula=" + ".join(f"W_{k} x_{k}" for k in range(40)))
+    to.cellwise(path, torch.ones(2), operand(0), [given], formula="tanh(in_one.x)")
+    watched = shown(browser, tmp_path, to.derivation(), viewport={"width": width, "height": 900})
+    page = watched.page
+    for flat in (1, 2):
+        page.click(f'td[data-cell="{flat}:0"]')
+    spills = page.eval_on_selector_all(
+        ".rg-step h2, .rg-cell-name, .rg-family-name, .rg-trail",
+        "all => all.filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent)",
+    )
+    assert spills == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert not watched.complaints
 
 

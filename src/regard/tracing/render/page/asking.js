@@ -21,7 +21,7 @@ async function askForCells(viewer) {
 async function fetchCells(ask, step, cells) {
   const { values, reach } = await ask({ step: step.position, name: step.name, cells });
   if (reach !== undefined) step.told = reach;
-  cells.forEach((flat, k) => step.cache.set(flat, typeof values[k] === "string" ? WORDS[values[k]] : values[k]));
+  cells.forEach((flat, k) => step.cache.set(flat, readNumber(values[k])));
 }
 
 // In place, where it is seen and heard, with the way to try again.

@@ -3,6 +3,12 @@
 
 const ROWS = ["over", "softmax", "log_softmax"]; // Forms whose last part runs over the inner places.
 const WORDS = { inf: Infinity, "-inf": -Infinity, nan: NaN };
+// Of a number in the JSON: some stand in words, and whole ones that JavaScript would round as their digits.
+function readNumber(value) {
+  if (typeof value !== "string") return value;
+  return WORDS[value] ?? BigInt(value);
+}
+
 const PACKED = {
   float32: Float32Array, float64: Float64Array, int8: Int8Array, int16: Int16Array, int32: Int32Array,
   int64: BigInt64Array, uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
@@ -54,7 +60,7 @@ class Step {
       return new PACKED[values.type](bytes.buffer);
     }
     const near = ["float32", "bfloat16", "complex64"].includes(this.dtype) ? Math.fround : this.dtype === "float16" ? half : (x) => x;
-    return values.map((each) => (typeof each === "boolean" ? each : near(WORDS[each] ?? each)));
+    return values.map((each) => (typeof each === "boolean" ? each : near(readNumber(each))));
   }
 
   at(flat) {
@@ -91,7 +97,7 @@ class Derivation {
       if (step.cache.has(flat)) return step.cache.get(flat);
       if (!step.isMove) break;
       const [owner, index] = this.source(step, flat);
-      if (owner < 0) return isTruth ? Boolean(step.rule.fill) : (WORDS[step.rule.fill] ?? step.rule.fill ?? 0);
+      if (owner < 0) return isTruth ? Boolean(step.rule.fill) : readNumber(step.rule.fill ?? 0);
       [step, flat] = [this.fine[owner], index];
     }
     if (!this.wanted.has(step)) this.wanted.set(step, new Set());
@@ -197,7 +203,7 @@ class Expression {
 
   get number() {
     const { number } = this.template;
-    return typeof number === "string" ? WORDS[number] : (number ?? null);
+    return readNumber(number ?? null);
   }
 
   get value() {

@@ -128,7 +128,13 @@ function pathMarkup(name, attributes = "") {
 
 // A formula as the code tells it (`softmax(Q K^T / √d)`). `attributesOf` a word may make it a link.
 function formulaMarkup(text, attributesOf = () => "") {
-  const pieces = [];
+  return row(formulaGroups(text, attributesOf).join('<mspace width="0.25em"></mspace>'));
+}
+
+// The same, in groups between which there is space and a line may be broken.
+function formulaGroups(text, attributesOf = () => "") {
+  const groups = [];
+  let pieces = [];
   const raise = (markup) => pieces.push(`<msup>${row(pieces.pop() ?? "")}${markup}</msup>`);
   const inner = (part) => {
     if (part.startsWith("{")) return row(formulaMarkup(part.slice(1, -1)));
@@ -143,13 +149,15 @@ function formulaMarkup(text, attributesOf = () => "") {
       pieces.push(low ? `<msub${attributesOf(all)}>${named}${inner(low)}</msub>` : named);
     } else if (high) raise(high === "T" ? "<mo>⊤</mo>" : inner(high));
     else if (number) pieces.push(`<mn>${number}</mn>`);
-    else if (space) pieces.push('<mspace width="0.25em"></mspace>');
-    else if (root) pieces.push(`<msqrt>${formulaMarkup(root.replace(/^\((.*)\)$/s, "$1"))}</msqrt>`);
+    else if (space) {
+      groups.push(pieces.join(""));
+      pieces = [];
+    } else if (root) pieces.push(`<msqrt>${formulaMarkup(root.replace(/^\((.*)\)$/s, "$1"))}</msqrt>`);
     else if (sign in RAISED) raise(`<mo>${RAISED[sign]}</mo>`);
-    else if (sign === "-" || sign === "−") pieces.push(mo("−", /(^|form="prefix"[^>]*>[^<]*<\/mo>)$/.test(pieces.at(-1) ?? "") ? FORM_PREFIX : ""));
+    else if (sign === "-" || sign === "−") pieces.push(mo("−", /(^|form="prefix"[^>]*>[^<]*<\/mo>)$/.test(pieces.at(-1) ?? groups.at(-1) ?? "") ? FORM_PREFIX : ""));
     else pieces.push(mo(sign));
   }
-  return row(pieces.join(""));
+  return [...groups, pieces.join("")];
 }
 
 function mathMarkup(pieces) {

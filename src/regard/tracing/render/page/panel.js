@@ -26,7 +26,7 @@ class Panel {
     const { step, flat } = cell;
     for (const each of viewer.root.querySelectorAll(".rg-pointed")) each.classList.remove("rg-pointed");
     const title = element("h3", { class: "rg-cell-name" });
-    title.innerHTML = `<math>${nameMarkup(step.name, step.place(flat))}</math>`;
+    title.innerHTML = titleMarkup(step.name, step.place(flat));
     const close = element("button", { type: "button", class: "rg-close", "aria-label": "Close", onclick: () => viewer.close() }, "×");
     const head = element("div", { class: "rg-panel-head" }, title, close);
     const where = placeWords(step, flat);
@@ -48,7 +48,7 @@ class Panel {
       const last = k === trail.length - 1;
       const go = () => this.viewer.goTo(step, flat);
       const button = element("button", { type: "button", "aria-label": `${step.name}${step.place(flat)}`, "aria-current": last ? "location" : null, onclick: go });
-      button.innerHTML = `<math>${nameMarkup(step.name, step.place(flat))}</math>`;
+      button.innerHTML = titleMarkup(step.name, step.place(flat));
       list.append(element("li", {}, button));
     });
     return list;
@@ -79,7 +79,7 @@ class Panel {
 
   family(step, group, own) {
     const name = element("div", { class: "rg-family-name" });
-    name.innerHTML = `<math>${nameMarkup(step.name)}</math> <span>${safe(shapeWords(step.shape))}</span>`;
+    name.innerHTML = `${titleMarkup(step.name)} <span class="rg-size">${safe(shapeWords(step.shape))}</span>`;
     const chips = element("div", { class: "rg-chips" });
     for (const leaf of own.slice(0, MOST_CHIPS)) chips.append(this.chip(leaf, group));
     if (own.length > MOST_CHIPS) chips.append(element("span", { class: "rg-rest" }, `and ${own.length - MOST_CHIPS} more`));

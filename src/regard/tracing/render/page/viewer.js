@@ -64,7 +64,7 @@ class Viewer {
   section(step) {
     const said = step.formula ? `${step.name} = ${step.formula}` : step.name;
     const heading = element("h2", { class: "rg-formula", "aria-label": said, title: said });
-    heading.innerHTML = `<math>${headingMarkup(this.derivation, step)}</math>`;
+    heading.innerHTML = headingMarkup(this.derivation, step);
     heading.addEventListener("click", (event) => {
       const link = event.target.closest("[data-step]");
       if (link) this.showStep(this.derivation.fine[Number(link.dataset.step)]);

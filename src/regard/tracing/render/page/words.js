@@ -2,21 +2,32 @@
 
 // `A = softmax(M)`, its names leading to their steps; or what it is where no formula stands in the code.
 function headingMarkup(derivation, step) {
-  const name = nameMarkup(step.name);
+  const name = titleMarkup(step.name);
   if (step.formula) {
     const inputs = step.inputs.map((each) => derivation.names.get(each)).filter(Boolean);
     const link = (word) => {
       const found = inputs.find((each) => each.label === word || each.name === word || each.name.endsWith(`.${word}`));
       return found ? ` data-step="${found.position}" class="rg-link"` : "";
     };
-    return row(`${name}${mo("=")}${formulaMarkup(step.formula, link)}`);
+    // A sign between two spaces needs none of its own.
+    const groups = [mo("="), ...formulaGroups(step.formula, link)].map((each) => each.replace(/^<mo>(?=[^<]*<\/mo>$)/, '<mo lspace="0" rspace="0">'));
+    return [name, ...groups.map((each) => mathematics(row(each)))].join(" ");
   }
   if (step.isGiven) {
     const said = { given: "is given", parameter: "is a parameter", constant: "is a constant", random: "is drawn by chance" };
-    return row(`${name}<mtext class="rg-said">&nbsp;${said[step.role]}</mtext>`);
+    return `${name} <span class="rg-said">${said[step.role]}</span>`;
   }
   const of = step.inputs.length ? ` of ${step.inputs.join(", ")}` : "";
-  return row(`${name}<mtext class="rg-said">&nbsp;by ${safe(step.operation + of)}</mtext>`);
+  return `${name} <span class="rg-said">by ${safe(step.operation + of)}</span>`;
+}
+
+// A name over a step or a cell: a path is text, which may be broken anywhere.
+function titleMarkup(name, place = "") {
+  return PLAIN_NAME.test(name) ? mathematics(nameMarkup(name, place)) : `<span class="rg-path">${safe(name + place)}</span>`;
+}
+
+function mathematics(markup) {
+  return `<math>${markup}</math>`;
 }
 
 // Its shape, how to read it, and where it was computed.
