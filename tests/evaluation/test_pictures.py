@@ -151,6 +151,8 @@ def test_words_are_drawn_where_they_went() -> None:
     axes = picture.axes[0]
     words = [(text.get_text(), tuple(text.xy)) for text in axes.texts if text.get_text()]  # type: ignore[attr-defined]
     assert words == [("a", (1, 1)), ("b", (2, 2)), ("b", (-1, -1)), ("c", (0, 0))]
+    sides = [text.get_horizontalalignment() for text in axes.texts if text.get_text()]
+    assert sides == ["left", "left", "right", "right"]  # not on the arrow that comes to it
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a b", "b c"]  # type: ignore[union-attr]
 
 

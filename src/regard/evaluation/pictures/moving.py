@@ -59,9 +59,11 @@ def moved(sentences: Sequence[Moved], *, title: str = "") -> "Figure":
         axes.plot(*after.T, marker, color=colour, linestyle="none", markersize=8, label=" ".join(each.words))
         for word, start, end in zip(each.words, before, after, strict=True):
             axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "alpha": 0.5, "lw": 1.2})
+            onward = -1 if end[0] < start[0] else 1  # the word stands where its arrow does not come from
             axes.annotate(
-                word, end, (7, 5 - 15 * (number % 2)), textcoords="offset points", color=colour, fontproperties=font
-            )
+                word, end, (7 * onward, 5 - 15 * (number % 2)), textcoords="offset points", color=colour,
+                fontproperties=font, horizontalalignment="left" if onward > 0 else "right",
+            )  # fmt: skip
     axes.margins(0.15)
     axes.set_aspect("equal", adjustable="datalim")
     axes.tick_params(labelsize=8)
