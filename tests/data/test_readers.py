@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from regard.config import settings_from
-from regard.data.readers import Bad, Example, reading
+from regard.data.readers import Bad, Example, reading, tagged
 from regard.data.readers.spans import Span, spans_of, tags_of
 from regard.data.readers.strips import WORDS
 from regard.data.settings import DataSettings, several
@@ -324,6 +324,35 @@ def test_conllu_takes_words_and_leaves_ranges_and_empty_nodes(tmp_path: Path) ->
     assert fields(found) == [(["Do", "n't", "go"], ["AUX", "PART", "VERB"]), (["Hi"], ["INTJ"])]
     assert bad(found) == [(9, "wrong number of columns", "3 between tabs, expected 10")]
     assert fields(read(conllu=name, tags="xpos"))[0][1] == ["VB", "RB", "VB"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "line", "said"),
+    [
+        (["1", "2", "1", "2"], 4, "the word's number is '1', expected 3"),
+        (["1", "x", "2"], 3, "the word's number is 'x', expected 2"),
+        (["1", "", "2"], 3, "the word's number is '', expected 2"),
+        (["2", "1"], 2, "the word's number is '2', expected 1"),
+    ],
+    ids=["no empty line between two", "no number", "none", "turned round"],
+)
+def test_words_of_conllu_that_are_not_in_order_are_told(
+    numbers: list[str], line: int, said: str, tmp_path: Path
+) -> None:
+    rows = "".join(f"{number}\tw\tw\tX\t_\t_\t0\t_\t_\t_\n" for number in numbers)
+    found = read(conllu=write(tmp_path / "a.conllu", f"# one\n{rows}\n{CONLLU}"))
+    assert bad(found)[0] == (line, "words out of order", said)
+    assert len(fields(found)) == len(fields(read(conllu=write(tmp_path / "b.conllu", CONLLU))))
+
+
+@pytest.mark.parametrize("kind", ["tagged", "conllu"])
+def test_sentences_that_nothing_ends_are_refused_before_they_fill_the_memory(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tagged, "LONGEST", 50)
+    name = write(tmp_path / "a", "word\tX\n\n" + "word\tX\n" * 51)
+    with pytest.raises(Misuse, match=r"a:3: a sentence of more than 50 lines; is there an empty line after each"):
+        read(**{kind: name})
 
 
 def test_tagged_lines_with_spans(tmp_path: Path) -> None:

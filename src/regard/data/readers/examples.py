@@ -12,6 +12,7 @@ Reason = Literal[
     "an empty side",
     "wrong number of columns",
     "words and tags that do not pair up",
+    "words out of order",
     "tags that make no spans",
     "not a JSON object",
     "a field that is missing or no text",
