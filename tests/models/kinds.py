@@ -157,7 +157,10 @@ LOOKING: dict[str, Kind] = {
     "reconstruct": Kind(rnn(), SIZES, "reconstruct"),
     "transformer": Kind(transformer()),
     "transformer, post": Kind(
-        transformer(norm_place="post", share_embeddings=False, tie_output=False, output_bias=True)
+        transformer(
+            norm_place="post", share_embeddings=False, tie_output=False, output_bias=True,
+            positions="sinusoidal_split",
+        )
     ),
     "transformer, no norm, nearest": Kind(transformer(norm="none", output="nearest", feed_forward=0, heads=1)),
     "transformer, rotary, grouped, window": Kind(
@@ -168,7 +171,7 @@ LOOKING: dict[str, Kind] = {
     "transformer, alibi, entmax15": Kind(transformer(positions="alibi", normalise="entmax15", activation="gelu")),
     "transformer, learned": Kind(transformer(positions="learned", longest=20, head_width=6)),
     "transformer, noise in training": Kind(transformer(normalise="gumbel")),
-    "transformer, additive": Kind(transformer(score="additive")),
+    "transformer, additive, no positions": Kind(transformer(score="additive", positions="none")),
     "transformer, no encoder layers": Kind(transformer(encoder_layers=0)),
 }  # fmt: skip
 """Sequence models whose decoder attends."""
@@ -191,7 +194,9 @@ LANGUAGE: dict[str, Kind] = {
     "language model, lstm": Kind(rnn(), SIZES, "language_model"),
     "language model, gru, two layers": Kind(rnn(cell="gru", layers=2, tie_output=True), SIZES, "language_model"),
     "language model, transformer": Kind(transformer(), SIZES, "language_model"),
-    "language model, rotary, window": Kind(transformer(positions="rotary", window=2), SIZES, "language_model"),
+    "language model, rotary, window": Kind(
+        transformer(positions="rotary_interleaved", window=2), SIZES, "language_model"
+    ),
 }
 
 SEQUENCES = LOOKING | BLIND | LANGUAGE

@@ -38,12 +38,18 @@ def strips(count: int) -> tuple[Tensor, Tensor, Tensor]:
     return images.clamp(0, 1), digits, begins
 
 
-def read_out(attention: AttentionSettings) -> Any:
+CUTS = {
+    "convolution": ImageSettings(width=32, halvings=2),
+    "patches": ImageSettings(width=32, cut="patches", patch=(HEIGHT, CELL)),
+}
+
+
+def read_out(attention: AttentionSettings, cut: str) -> Any:
     """A captioner trained on strips until it reads nearly all of them."""
     torch.manual_seed(0)
     settings = RecurrentSettings(
         cell="gru", width=32, embedding=16, encoder_layers=0, dropout=0.0, attention=attention,
-        input=ImageSettings(width=32, halvings=2),
+        input=CUTS[cut],
     )  # fmt: skip
     model = build(settings, Sizes(target=14, image=(1, HEIGHT, 0)), "caption").train()
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -62,7 +68,7 @@ def read_out(attention: AttentionSettings) -> Any:
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        good = good + 1 if float((logits.argmax(-1) == wanted).float().mean()) > 0.97 else 0
+        good = good + 1 if float((logits.argmax(-1) == wanted).float().mean()) > 0.98 else 0
         if good == 5:
             break
     return model.eval()
@@ -75,11 +81,12 @@ def caption(digits: Tensor) -> tuple[Tensor, Tensor]:
     return fed, torch.cat([digits + 4, torch.full((rows, 1), END)], 1)
 
 
-@pytest.mark.parametrize("hard", ["none", "reinforce"])
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("hard", ["none", "straight_through", "gumbel", "reinforce"])
 @torch.no_grad()
-def test_the_picture_of_where_it_looked_shows_the_digit_being_read(hard: Any) -> None:
+def test_the_picture_of_where_it_looked_shows_the_digit_being_read(hard: Any, cut: str) -> None:
     with torch.enable_grad():
-        model = read_out(AttentionSettings(hard=hard))
+        model = read_out(AttentionSettings(hard=hard, kind="luong" if cut == "patches" else "bahdanau"), cut)
     images, digits, begins = strips(200)
     fed, wanted = caption(digits)
     logits, weights = stepped(model, images, fed, None)
@@ -97,5 +104,5 @@ def test_the_picture_of_where_it_looked_shows_the_digit_being_read(hard: Any) ->
         mass += float(((light * own).sum(-1) / light.sum(-1)).mean()) / DIGITS
         if hard != "none":
             assert torch.equal(seen.amax(-1), torch.ones_like(seen.amax(-1)))
-    assert here > 0.98
+    assert here > 0.97
     assert mass > 0.85

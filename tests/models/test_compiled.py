@@ -16,6 +16,8 @@ PASSES = [
     "luong, no feeding",
     "bahdanau",
 ]
+STEPPED = 10
+"""Steps: more than a compiler would make anew one after the other, were each to be made for its own place."""
 STEPS = ["bahdanau", "bahdanau, local-p, coverage", "luong", "luong, local-m", "luong, sparsemax", "plain, rnn"]
 
 
@@ -45,10 +47,10 @@ def gradients(loss: Tensor, model: nn.Module) -> tuple[Tensor, ...]:
 @torch.no_grad()
 def test_a_step_of_a_decoder_compiles_whole(name: str) -> None:
     kind = SEQUENCES[name]
-    model, fed = kind.model(), target(4)
+    model, fed = kind.model(), target(STEPPED)
     memory = model.encode(kind.source(), LENGTHS)
     step, state, own = whole(model.step), model.start(memory), model.start(memory)
-    for place in range(4):
+    for place in range(STEPPED):
         logits, state, _ = step(fed[:, place], state, memory)
         expected, own, _ = model.step(fed[:, place], own, memory)
         torch.testing.assert_close(logits, expected, atol=1e-5, rtol=0)

@@ -26,7 +26,8 @@ def test_every_kind_trains_with_products_in_bfloat16(name: str) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         rounded = logits_of(name, model)
     if not any(each in name for each in CHOOSES):
-        torch.testing.assert_close(rounded.float().detach(), exact, atol=0.1, rtol=0.05)
+        within = 0.1 + 0.03 * float(exact.abs().max())  # bfloat16 has 8 bits, and sums of large numbers may be small
+        torch.testing.assert_close(rounded.float().detach(), exact, atol=within, rtol=0.05)
     rounded.float().square().mean().backward()
     assert all(each.grad is None or each.grad.isfinite().all() for each in model.parameters())
 

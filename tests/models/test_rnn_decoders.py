@@ -142,6 +142,19 @@ def test_coverage_adds_up_what_was_attended_to_and_is_read() -> None:
     assert not torch.allclose(after[1], before[1])
 
 
+@pytest.mark.parametrize("name", [name for name in SEQUENCES if "no feeding" in name or name.startswith("plain")])
+def test_what_feeds_nothing_back_runs_its_cells_over_the_whole_target_at_once(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = SEQUENCES[name]
+    model, fed, runs = kind.model().train(), target(), []
+    own = model.cells.forward
+    monkeypatch.setattr(model.cells, "forward", lambda x, states: runs.append(x.shape[1]) or own(x, states))
+    monkeypatch.setattr(model.cells, "advance", lambda *given: pytest.fail("the cells took a single step"))
+    model.teach(kind.source(), fed, kind.lengths).logits.sum().backward()
+    assert runs == [fed.shape[1]]
+
+
 @pytest.mark.parametrize("kind", [bahdanau, luong])
 @torch.no_grad()
 def test_local_m_sees_a_window_beside_its_own_place(kind: Any) -> None:

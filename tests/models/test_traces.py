@@ -56,7 +56,8 @@ def test_tracing_a_model_changes_nothing(name: str) -> None:
     with torch.no_grad():
         plain = model(source, target(3)[:1]) if name in SEQUENCES else model.predict(model.encode(source))
     shown = traced(name).target.value
-    torch.testing.assert_close(torch.as_tensor(shown), plain, atol=1e-5, rtol=1e-6)
+    within = 1e-5 + 1e-6 * float(plain.abs().max())  # without a norm numbers may be large
+    torch.testing.assert_close(torch.as_tensor(shown), plain, atol=within, rtol=0)
 
 
 @torch.no_grad()

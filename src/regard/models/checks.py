@@ -40,3 +40,12 @@ def check_words(words: Tensor | None, states: Tensor) -> None:
         raise ValueError(
             f"words: expected 0 to {places} tokens in a sentence, the places of the source; got {tokens[:8].tolist()}"
         )
+
+
+def check_one_vocabulary(source: int | None, target: int) -> None:
+    """That source and target, which are to share a table, have as many words."""
+    if source != target:
+        raise ValueError(
+            f"share_embeddings: source and target must have one vocabulary; got {source} and {target} words "
+            "(or set share_embeddings: false)"
+        )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention import Cache, Mask, MultiHead, masks, positions, settle
 from regard.models.chance import in_training_and_after
-from regard.models.checks import check_source
+from regard.models.checks import check_one_vocabulary, check_source
 from regard.models.contract import Encoded, Encoder, SequenceModel, Step
 from regard.models.dropping import drop
 from regard.models.fixed import Fixed, obstacle
@@ -166,11 +166,7 @@ class Transformer(SequenceModel):
         own = words_of(self.encoder.input) if self.encoder is not None and settings.shares else None
         if own is None or own.width != settings.width:
             return Words(self.vocabulary, settings.width, scaled=settings.scale_embedding)
-        if sizes.source != self.vocabulary:
-            raise ValueError(
-                f"share_embeddings: source and target must have one vocabulary; got {sizes.source} and "
-                f"{self.vocabulary} words (or set share_embeddings: false)"
-            )
+        check_one_vocabulary(sizes.source, self.vocabulary)
         return own
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> Looked:

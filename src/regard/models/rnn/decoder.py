@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from regard.models.checks import check_source
+from regard.models.checks import check_one_vocabulary, check_source
 from regard.models.contract import Choices, Encoder, SequenceModel, Step, Taught
 from regard.models.inputs import OneHot, words_of
 from regard.models.layers import Output
@@ -91,11 +91,7 @@ class Recurrent(SequenceModel):
         own = words_of(self.encoder)
         if own is None:
             raise ValueError("share_embeddings: the source has no embeddings to share; its words are one-hot")
-        if sizes.source != self.vocabulary:
-            raise ValueError(
-                f"share_embeddings: source and target must have one vocabulary; got {sizes.source} and "
-                f"{self.vocabulary} words (or set share_embeddings: false)"
-            )
+        check_one_vocabulary(sizes.source, self.vocabulary)
         return own
 
     def _joined(self, memory: int, looks: bool) -> int:
@@ -156,10 +152,6 @@ class Recurrent(SequenceModel):
             return self._fed_its_own(target, self.encode(source, lengths), own)
         top, choices = self._all_steps(target, self.encode(source, lengths))
         return Taught(self.output(self._dropped(top)), choices)
-
-    def states(self, source: Tensor, target: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """[B, T, …]: what `output` makes logits of."""
-        return self._dropped(self._all_steps(target, self.encode(source, lengths))[0])
 
     def _all_steps(self, target: Tensor, memory: Remembered) -> tuple[Tensor, Choices | None]:
         """The readout of every step [B, T, …]."""
