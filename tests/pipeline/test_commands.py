@@ -11,7 +11,7 @@ import pytest
 
 from regard import cli
 from regard.data.lines import Undecodable
-from regard.pipeline.lines import FromStream, ToFile
+from regard.pipeline.lines import FromFile, FromStream, ToFile
 from regard.pipeline.model import Pipeline
 from regard.support.errors import Failure
 
@@ -143,6 +143,34 @@ def test_lines_of_a_pipe_come_as_they_are_there() -> None:
     assert isinstance(flat[2], Undecodable)
     assert flat[3:] == ["", "last"]
     assert list(FromStream(io.BytesIO(b"")).groups()) == []
+
+
+def test_a_mark_of_byte_order_is_no_text_and_trouble_in_reading_is_told() -> None:
+    assert [*FromStream(io.BytesIO(b"\xef\xbb\xbfa\n\xef\xbb\xbfb")).groups()] == [["a", "\ufeffb"]]
+
+    class Torn(io.BytesIO):
+        def __next__(self) -> bytes:
+            if self.tell():
+                raise IsADirectoryError(21, "Is a directory")
+            return super().__next__()
+
+    groups = FromStream(Torn(b"a\nb\n")).groups()
+    assert next(groups) == ["a"]
+    with pytest.raises(Failure, match=r"standard input: cannot be read: Is a directory"):
+        next(groups)
+
+
+def test_nothing_to_read_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    run("translate", "-m", str(folder), "--to", "es", status=2)
+    assert "standard input is closed" in capsys.readouterr().err
+
+
+def test_how_far_a_file_is_goes_by_its_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.pipeline.lines.AT_ONCE", 2)
+    (tmp_path / "in.txt").write_text("äb\ncd\nefgh\nijk\nl")
+    reader = FromFile(tmp_path / "in.txt")
+    assert [reader.share() for _ in reader.groups()] == [7 / 17, 16 / 17, 1.0]
 
 
 def test_a_broken_pipe_ends_quietly(folder: Path) -> None:

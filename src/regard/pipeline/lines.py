@@ -16,8 +16,10 @@ from typing import IO, Any, BinaryIO, Protocol, Self
 from regard.data.lines import Line, Undecodable, lines
 from regard.support.atomic import sync_folder, write_text
 from regard.support.compressed import opened
-from regard.support.errors import Misuse
+from regard.support.errors import Failure, Misuse
 
+MARK = b"\xef\xbb\xbf"
+"""Of byte order, at the beginning of some texts; it is none of it."""
 AT_ONCE = 1024
 """Lines that are read before the first is written, where they are there: among many the lengths are alike."""
 
@@ -41,11 +43,13 @@ class FromFile:
     def groups(self, skip: int = 0) -> Iterator[list[Line]]:
         with opened(self.path) as file:
             group: list[Line] = []
+            seen = 0
             for number, line in enumerate(lines(file)):
+                seen += len((line if isinstance(line, str) else line.text).encode()) + 1
                 if number >= skip:
                     group.append(line)
-                if len(group) == AT_ONCE:
-                    self._share = file.share()
+                if len(group) == AT_ONCE:  # of a compressed file only what was read is known, which is more
+                    self._share = file.share() if file.compressed else min(seen / file.size, 1.0)
                     yield group
                     group = []
             self._share = 1.0
@@ -61,6 +65,7 @@ class FromStream:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
+        self._trouble: OSError | None = None
 
     def groups(self, skip: int = 0) -> Iterator[list[Line]]:
         coming: queue.Queue[Line | None] = queue.Queue(2 * AT_ONCE)
@@ -74,19 +79,30 @@ class FromStream:
                         break
                     group.append(line)
             yield group
+        if self._trouble is not None:
+            raise Failure(f"standard input: cannot be read: {self._trouble.strerror or self._trouble}")
 
     def _read(self, coming: "queue.Queue[Line | None]") -> None:
-        for raw in self._stream:
-            plain = raw.removesuffix(b"\n").removesuffix(b"\r")
-            try:
-                coming.put(plain.decode())
-            except UnicodeDecodeError as error:
-                said = f"byte {plain[error.start]:#04x} at place {error.start + 1} is not UTF-8"
-                coming.put(Undecodable(said, plain.decode(errors="backslashreplace")))
-        coming.put(None)
+        """Whatever happens, an end comes: somebody waits for it."""
+        try:
+            for number, raw in enumerate(self._stream):
+                coming.put(_line(raw.removeprefix(MARK) if number == 0 else raw))
+        except OSError as error:
+            self._trouble = error
+        finally:
+            coming.put(None)
 
     def share(self) -> float | None:
         return None
+
+
+def _line(raw: bytes) -> Line:
+    plain = raw.removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        return plain.decode()
+    except UnicodeDecodeError as error:
+        said = f"byte {plain[error.start]:#04x} at place {error.start + 1} is not UTF-8"
+        return Undecodable(said, plain.decode(errors="backslashreplace"))
 
 
 class Given:
@@ -173,7 +189,13 @@ def reader(texts: list[str], path: Path | None) -> Reader:
         raise Misuse("give texts or --input, not both")
     if texts:
         return Given(texts)
-    return FromStream(sys.stdin.buffer) if path is None or str(path) == "-" else FromFile(path)
+    if path is not None and str(path) != "-":
+        return FromFile(path)
+    if sys.stdin is None:
+        raise Misuse("there is nothing to read: standard input is closed (give texts, or a file with --input)")
+    if sys.stdin.isatty():
+        print("regard: one text a line; Ctrl-D ends", file=sys.stderr)
+    return FromStream(sys.stdin.buffer)
 
 
 @contextmanager
