@@ -38,7 +38,7 @@ KINDS = {
     "luong": recurrent(attention=AttentionSettings(kind="luong")),
     "luong, no feeding": recurrent(attention=AttentionSettings(kind="luong", input_feeding=False)),
     "transformer": TransformerSettings(
-        width=32, heads=4, feed_forward=64, encoder_layers=1, decoder_layers=2, positions="learned", longest=8,
+        width=32, heads=4, feed_forward=64, encoder_layers=1, decoder_layers=1, positions="learned", longest=8,
         dropout=0.0,
     ),
     "location": recurrent(attention=AttentionSettings(kind="luong", score="location", places=8)),

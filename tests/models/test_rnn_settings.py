@@ -37,6 +37,7 @@ def test_a_score_has_its_papers_default() -> None:
         ({"bridge": "copy"}, r"bridge: encoder and decoder have different shapes"),
         ({"reversed": True}, r"reversed: a bidirectional encoder reads backwards already"),
         ({"share_embeddings": True, "embedding": 64}, r"share_embeddings: .* vectors of one width"),
+        ({"share_embeddings": True, "input": {"freeze": True}}, r"share_embeddings: .* frozen \(input\.freeze\)"),
         ({"one_hot_target": True, "tie_output": True}, r"one_hot_target: there are no embeddings"),
         ({"tie_output": True, "readout": 5}, r"readout: a tied output needs the width of the embeddings, 256"),
         ({"input": {"embedding": "one_hot", "freeze": True}}, r"one_hot has no vectors to begin with or to freeze"),

@@ -1,18 +1,22 @@
 """The Transformer: PyTorch's answer from its own weights, one step at a time, and what the contract promises."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
 
+from regard.attention import core
+from regard.models import layers, transformer
 from regard.models.build import build
 from regard.models.input_settings import CharacterSettings, RowSettings, WordSettings
 from regard.models.inputs import begin_with, words_of
-from regard.models.layers import Block
+from regard.models.layers import Block, FeedForward
 from regard.models.sizes import Sizes
 from regard.models.transformer import Stack, Transformer, TransformerEncoder
 from regard.models.transformer_settings import TransformerSettings
 from regard.support.errors import Misuse
-from tests.models.kinds import stepped
+from tests.models.kinds import SEQUENCES, stepped, target
 
 SMALL = TransformerSettings(width=16, heads=4, feed_forward=24, encoder_layers=2, decoder_layers=2, dropout=0.0)
 SIZES = Sizes(source=11, target=11)
@@ -180,3 +184,59 @@ def test_steps_of_a_wide_network_are_all_at_once(changed: dict[str, str], kind: 
     torch.testing.assert_close(
         stepped(model, source, fed, lengths)[0], model(source, fed, lengths), atol=within, rtol=0
     )
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize(
+    ("activation", "function"),
+    [
+        ("relu", lambda x: x.clamp(min=0)),
+        ("gelu", lambda x: x * 0.5 * (1 + torch.erf(x / 2**0.5))),
+        ("silu", lambda x: x / (1 + torch.exp(-x))),
+    ],
+)
+@torch.no_grad()
+def test_the_feed_forward_network_is_its_formula(
+    activation: str, function: Callable[[torch.Tensor], torch.Tensor], gated: bool
+) -> None:
+    torch.manual_seed(0)
+    part = stirred(FeedForward(SMALL.changed(activation=activation, gated=gated))).eval()
+    x = torch.randn(2, 3, 16)
+    inner = x @ part.inner.weight.T + part.inner.bias
+    hidden = function(x @ part.gate.weight.T + part.gate.bias) * inner if gated else function(inner)
+    torch.testing.assert_close(part(x), hidden @ part.outer.weight.T + part.outer.bias)
+
+
+def test_dropout_falls_where_the_paper_has_it_and_on_more_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the sum of embedding and position of both sides, and on what each sublayer adds: five sublayers here."""
+    fell: list[tuple[str, float]] = []
+    own_add, own_drop = layers.add_dropped, layers.drop
+    monkeypatch.setattr(layers, "add_dropped", lambda x, f, p: fell.append(("added", p)) or own_add(x, f, p))
+    monkeypatch.setattr(layers, "drop", lambda x, p: fell.append(("hidden", p)) or own_drop(x, p))
+    monkeypatch.setattr(transformer, "drop", lambda x, p: fell.append(("embedded", p)) or own_drop(x, p))
+    monkeypatch.setattr(core, "_dropped", lambda w, p, generator: fell.append(("weights", p)) or w)
+    source, target = torch.randint(4, 11, (2, 6)), torch.randint(4, 11, (2, 5))
+    one = SMALL.changed(encoder_layers=1, decoder_layers=1, dropout=0.25, score="additive")
+    Transformer(one, SIZES).train()(source, target)
+    assert sorted(fell) == [("added", 0.25)] * 5 + [("embedded", 0.25)] * 2
+    fell.clear()
+    more = Transformer(one.changed(attention_dropout=0.5, activation_dropout=0.125), SIZES)
+    more.train()(source, target)
+    others = [("hidden", 0.125)] * 2 + [("weights", 0.5)] * 3
+    assert sorted(fell) == [("added", 0.25)] * 5 + [("embedded", 0.25)] * 2 + others
+    fell.clear()
+    more.eval()(source, target)
+    assert fell == [("added", 0.0)] * 5
+
+
+@pytest.mark.parametrize("name", [name for name, kind in SEQUENCES.items() if kind.network.kind == "transformer"])
+@torch.inference_mode()
+def test_a_text_that_comes_in_pieces_goes_on_as_if_it_came_at_once(name: str) -> None:
+    kind = SEQUENCES[name]
+    model, source, fed = kind.model(), kind.source(), target(7)
+    memory = model.encode(source, kind.lengths)
+    expected, state = model(source, fed, kind.lengths), model.start(memory)
+    for begin, end in ((0, 3), (3, 4), (4, 6), (6, 7)):
+        logits, state, _ = model.feed(fed[:, begin:end], state, memory)
+        within = 1e-5 + 1e-6 * float(expected.abs().max())
+        torch.testing.assert_close(logits, expected[:, end - 1], atol=within, rtol=0)

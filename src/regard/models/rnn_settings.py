@@ -170,6 +170,11 @@ class RecurrentSettings(Settings):
             )
         if self.share_embeddings and (not isinstance(self.input, WordSettings) or self.input.width != self.embedding):
             raise ValueError("share_embeddings: source and target must both be words, with vectors of one width")
+        if self.share_embeddings and isinstance(self.input, WordSettings) and self.input.freeze:
+            raise ValueError(
+                "share_embeddings: the source's vectors are frozen (input.freeze), and the target's would be so too; "
+                "set one of the two to false"
+            )
         if self.one_hot_target and (self.share_embeddings or self.tie_output):
             raise ValueError("one_hot_target: there are no embeddings to share or to tie the output to")
         if self.tie_output and self.readout not in (None, self.embedding):
