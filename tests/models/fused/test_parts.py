@@ -31,7 +31,7 @@ def drawn(share: float = 0.0, place: int = 1, seed: int = 5) -> Drawn:
 
 
 def sums(*vectors: Tensor | None, rows: int = 100, width: int = 64) -> Sums:
-    return Sums([each for each in vectors if each is not None], rows, width, Beside(torch.device("cpu")))
+    return Sums([each for each in vectors if each is not None], rows, width, 1, Beside(torch.device("cpu")))
 
 
 def gradients(outputs: tuple[Tensor, ...], inputs: list[Tensor]) -> tuple[Tensor, ...]:

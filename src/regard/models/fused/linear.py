@@ -44,9 +44,10 @@ class Linear(torch.autograd.Function):
         return dy @ matrix, None, None, None, None, *parts
 
 
-def linear(x: Tensor, joined: Joined, sums: Sums, *, shared: bool = False) -> Tensor:
-    """[N, inputs] → [N, outputs of all]. shared: others give the weights gradients too, added up at once."""
-    slot = sums.over_columns.slot(joined.biases) if joined.biases else None
+def linear(x: Tensor, joined: Joined, sums: Sums, *, shared: bool = False, sums_bias: bool = True) -> Tensor:
+    """[N, inputs] → [N, outputs of all]. shared: others give the weights gradients too, added up at once; sums_bias:
+    unless whoever reads the outputs adds up the gradients of the biases."""
+    slot = sums.over_columns.slot(joined.biases) if joined.biases and sums_bias else None
     y: Tensor = Linear.apply(  # type: ignore[no-untyped-call]
         x, sums.token, joined, slot, None if shared else sums.beside, *joined.weights
     )

@@ -3,6 +3,7 @@
 Shape letters: B sentences, T queries, S keys, H heads, d width of a head, L layers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from torch import Tensor
 from regard.attention import attend, masks
 from regard.attention.fast.short import gpu
 from regard.attention.fast.short.gpu import FREE, SHORT, WIDEST, Rows
+from regard.models.fused.linear import Joined, linear
+from regard.models.fused.sums import Slot, Sums
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,10 @@ class Own(torch.autograd.Function):
     """Of rows [B T, 3 H d] that hold queries, keys and values."""
 
     @staticmethod
-    def forward(ctx: Any, joined: Tensor, heads: Heads) -> Tensor:
+    def forward(ctx: Any, joined: Tensor, heads: Heads, slot: Slot | None) -> Tensor:
         rows = heads.rows(*_apart(joined, heads))
         out, lse = gpu.forward(rows, joined.device.type == "cpu")
-        ctx.heads = heads
+        ctx.heads, ctx.slot = heads, slot
         ctx.save_for_backward(joined, lse)
         return out.view(len(joined), -1)
 
@@ -59,16 +62,30 @@ class Own(torch.autograd.Function):
         joined, lse = ctx.saved_tensors
         rows = ctx.heads.rows(*_apart(joined, ctx.heads))
         gradient = torch.empty_like(joined)
-        gpu.backward(rows, lse, grads[0].view_as(rows.q), joined.device.type == "cpu", _apart(gradient, ctx.heads))
-        return gradient, None
+        sums, into = _sums(ctx.slot, rows.q, ctx.heads), _apart(gradient, ctx.heads)
+        gpu.backward(rows, lse, grads[0].view_as(rows.q), joined.device.type == "cpu", into, sums)
+        return gradient, None, None
 
 
-def own(joined: Tensor, heads: Heads) -> Tensor:
-    """Self-attention [B T, 3 H d] → [B T, H d]."""
+def own(x: Tensor, layers: Joined, heads: Heads, sums: Sums) -> Tensor:
+    """Self-attention of x [B T, D] by its queries, keys and values: [B T, H d]."""
+    joined = linear(x, layers, sums, sums_bias=not heads.short)
     if not heads.short:
         return heads.attended(*_apart(joined, heads))
-    out: Tensor = Own.apply(joined, heads)  # type: ignore[no-untyped-call]
+    out: Tensor = Own.apply(joined, heads, _slot(layers.biases, sums))  # type: ignore[no-untyped-call]
     return out
+
+
+def _slot(biases: Sequence[Tensor], sums: Sums) -> Slot | None:
+    return sums.over_sentences.slot(biases) if biases else None
+
+
+def _sums(slot: Slot | None, like: Tensor, heads: Heads) -> gpu.Gradients | None:
+    """Where the gradients of the biases of queries, keys and values are added up, for each sentence."""
+    if slot is None:
+        return None
+    parts, size = slot.parts(like), heads.heads * heads.width
+    return parts, parts[:, size:], parts[:, 2 * size :]
 
 
 def _apart(joined: Tensor, heads: Heads) -> tuple[Tensor, Tensor, Tensor]:
@@ -80,8 +97,9 @@ class Memory:
     """Keys and values of all layers of a decoder [B S, L 2 H d], and room for their gradients, which the layers fill
     one after the other: the first layer, whose turn is the last, hands it on."""
 
-    def __init__(self, joined: Tensor, layers: int) -> None:
-        self.joined, self.layers = joined, layers
+    def __init__(self, states: Tensor, layers: Joined, heads: Heads, sums: Sums) -> None:
+        self.joined = linear(states, layers, sums, sums_bias=not heads.short)
+        self.layers, self.biases = len(layers.weights) // 2, layers.biases
         self.gradient: Tensor | None = None
 
     def of(self, joined: Tensor, layer: int, heads: Heads) -> tuple[Tensor, Tensor]:
@@ -91,10 +109,12 @@ class Memory:
 
 class Looked(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, joined: Tensor, memory: Memory, layer: int, heads: Heads) -> Tensor:
+    def forward(
+        ctx: Any, q: Tensor, joined: Tensor, memory: Memory, layer: int, heads: Heads, slot: Slot | None
+    ) -> Tensor:
         rows = heads.rows(_split(q, heads), *memory.of(joined, layer, heads))
         out, lse = gpu.forward(rows, q.device.type == "cpu")
-        ctx.memory, ctx.layer, ctx.heads = memory, layer, heads
+        ctx.memory, ctx.layer, ctx.heads, ctx.slot = memory, layer, heads, slot
         ctx.save_for_backward(q, joined, lse)
         return out.view_as(q)
 
@@ -107,17 +127,20 @@ class Looked(torch.autograd.Function):
             memory.gradient = torch.empty_like(joined)
         dq, (of_key, of_value) = torch.empty_like(q), memory.of(memory.gradient, layer, heads)
         into = _split(dq, heads), of_key, of_value
-        gpu.backward(rows, lse, grads[0].view_as(rows.q), q.device.type == "cpu", into)
+        sums = _sums(ctx.slot, q, heads)
+        gpu.backward(rows, lse, grads[0].view_as(rows.q), q.device.type == "cpu", into, sums)
         whole = memory.gradient if layer == 0 else None
         memory.gradient = None if layer == 0 else memory.gradient
-        return dq, whole, None, None, None
+        return dq, whole, None, None, None, None
 
 
-def looked(q: Tensor, memory: Memory, layer: int, heads: Heads) -> Tensor:
-    """Cross-attention of queries [B T, H d] → [B T, H d]."""
+def looked(x: Tensor, query: Joined, memory: Memory, layer: int, heads: Heads, sums: Sums) -> Tensor:
+    """Cross-attention of x [B T, D] by its queries: [B T, H d]."""
+    q = linear(x, query, sums, sums_bias=not heads.short)
     if not heads.short:
         return heads.attended(_split(q, heads), *memory.of(memory.joined, layer, heads))
-    out: Tensor = Looked.apply(q, memory.joined, memory, layer, heads)  # type: ignore[no-untyped-call]
+    slot = _slot((*query.biases, *memory.biases[2 * layer : 2 * layer + 2]), sums)
+    out: Tensor = Looked.apply(q, memory.joined, memory, layer, heads, slot)  # type: ignore[no-untyped-call]
     return out
 
 

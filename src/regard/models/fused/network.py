@@ -4,7 +4,7 @@ Shape letters: B sentences, S source places, T target places, N all places of al
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -103,16 +103,23 @@ class Fused:
         with torch.autocast(target.device.type, enabled=False):
             run = Pass(
                 Chance(target.device),
-                Sums(self.vectors, max(source.numel(), target.numel()), self.model.settings.width, self.beside),
+                Sums(
+                    self.vectors,
+                    max(source.numel(), target.numel()),
+                    self.model.settings.width,
+                    len(target),
+                    self.beside,
+                ),
             )
             encoding, decoding, sources, table = self._copied()
-            memory = None
+            memory, across = None, self._heads(target, source.shape[1], None, causal=False)
             if self.model.encoder is not None:
                 lengths = None if lengths is None else lengths.to(torch.int32)
                 assert sources is not None
                 states = self._encoded(source, lengths, encoding, run)
-                memory = Memory(linear(states, sources, run.sums), len(decoding))
-            y = self._decoded(target, source.shape[1], memory, lengths, decoding, run)
+                across = replace(across, lengths=lengths)
+                memory = Memory(states, sources, across, run.sums)
+            y = self._decoded(target, memory, across, decoding, run)
             weight = self.model.output.vectors.weight
             logits = linear(y, Joined(table, None, (weight,), ()), run.sums, shared=True)
         return logits.view(*target.shape, -1)
@@ -125,21 +132,19 @@ class Fused:
         return self._climbed(self.model.encoder.stack, self.model.encoder.input, source, layers, heads, run)
 
     def _decoded(
-        self, target: Tensor, places: int, memory: Memory | None, lengths: Tensor | None, layers: list[Layer],
-        run: "Pass",
-    ) -> Tensor:  # fmt: skip
+        self, target: Tensor, memory: Memory | None, across: Heads, layers: list[Layer], run: "Pass"
+    ) -> Tensor:
         heads = self._heads(target, target.shape[1], None, causal=True)
-        across = self._heads(target, places, lengths, causal=False)
 
-        def cross(q: Tensor, number: int) -> Tensor:
+        def cross(x: Tensor, query: Joined, number: int) -> Tensor:
             assert memory is not None
-            return looked(q, memory, number, across)
+            return looked(x, query, memory, number, across, run.sums)
 
         return self._climbed(self.model.decoder, self.model.words, target, layers, heads, run, cross)
 
     def _climbed(
         self, stack: Stack, table: Words, tokens: Tensor, layers: list[Layer], heads: Heads, run: "Pass",
-        cross: Callable[[Tensor, int], Tensor] | None = None,
+        cross: Callable[[Tensor, Joined, int], Tensor] | None = None,
     ) -> Tensor:  # fmt: skip
         """[N, D]: what stands at the top of a stack, normalised."""
         settings, share = self.model.settings, stack.dropout
@@ -152,10 +157,10 @@ class Fused:
 
         for number, layer in enumerate(layers):
             x, y = added(layer.block.attention_norm)
-            a, b = _without_bias(own(linear(y, layer.own, run.sums), heads), layer.out, run)
+            a, b = _without_bias(own(y, layer.own, heads, run.sums), layer.out, run)
             if layer.query is not None and layer.looked is not None and cross is not None:
                 x, y = added(layer.block.cross_norm)
-                a, b = _without_bias(cross(linear(y, layer.query, run.sums), number), layer.looked, run)
+                a, b = _without_bias(cross(y, layer.query, number), layer.looked, run)
             x, y = added(layer.block.feed_forward_norm)
             drawn = run.chance.at(settings.activation_dropout)
             between = hidden(y, layer.inner, settings.activation, drawn, run.sums)

@@ -81,8 +81,12 @@ def forward(rows: Rows, exact: bool = False, want_lse: bool = True) -> tuple[Ten
 Gradients = tuple[Tensor, Tensor, Tensor]
 
 
-def backward(rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False, into: Gradients | None = None) -> Gradients:
-    """Of q, k and value; `into`: where they are to be written (the numbers of a head side by side)."""
+def backward(
+    rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False, into: Gradients | None = None,
+    sums: Gradients | None = None,
+) -> Gradients:  # fmt: skip
+    """Of q, k and value; `into`: where they are to be written (the numbers of a head side by side); `sums`: where in
+    float32 what each adds up to in a sequence is to be, [B, H D], [B, G D] and [B, G E] with rows equally far apart."""
     from regard.attention.fast.short.kernels import backward_kernel
 
     B, T, S, H, G, D, E = rows.sizes
@@ -91,10 +95,11 @@ def backward(rows: Rows, lse: Tensor, grad: Tensor, exact: bool = False, into: G
         into = rows.q.new_empty(B, T, H, D), rows.k.new_empty(B, S, G, D), rows.value.new_empty(B, S, G, E)
     strides = [step for each in into for step in each.stride()[:3]]
     BT, BS, DP, EP = _power(T), _power(S), _power(D), _power(E)
+    apart = 0 if sums is None else sums[0].stride(0)
     backward_kernel[(B * G,)](
-        rows.q, rows.k, rows.value, lse, grad, *into, *rows.tables, T, S, H, G, D, E, rows.shift,
-        rows.scale, *rows.strides, *grad.stride()[:3], *strides, *rows.keeps, **rows.has, BT=BT, BS=BS, DP=DP,
-        EP=EP, EXACT=exact, num_warps=8 if BT * BS > 64 * 64 else 4, num_stages=1,
+        rows.q, rows.k, rows.value, lse, grad, *into, *(into if sums is None else sums), *rows.tables, T, S, H, G, D, E,
+        rows.shift, rows.scale, *rows.strides, *grad.stride()[:3], *strides, apart, *rows.keeps, **rows.has, BT=BT,
+        BS=BS, DP=DP, EP=EP, SUMS=sums is not None, EXACT=exact, num_warps=8 if BT * BS > 64 * 64 else 4, num_stages=1,
     )  # fmt: skip
     return into
 

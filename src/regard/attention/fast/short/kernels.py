@@ -100,16 +100,19 @@ def forward_kernel(
 
 @triton.jit(do_not_specialize=["T", "S", "shift"])
 def backward_kernel(
-    q_ptr, k_ptr, value_ptr, lse_ptr, grad_ptr, dq_ptr, dk_ptr, dvalue_ptr, query_counts, key_counts, keep_ptr, T, S,
-    H, G, D, E, shift, scale, q_b, q_t, q_h, k_b, k_s, k_g, value_b, value_s, value_g, grad_b, grad_t, grad_h, dq_b,
-    dq_t, dq_h, dk_b, dk_s, dk_g, dvalue_b, dvalue_s, dvalue_g, keep_b, keep_h, keep_t, keep_s,
+    q_ptr, k_ptr, value_ptr, lse_ptr, grad_ptr, dq_ptr, dk_ptr, dvalue_ptr, q_sums, k_sums, value_sums, query_counts,
+    key_counts, keep_ptr, T, S, H, G, D, E, shift, scale, q_b, q_t, q_h, k_b, k_s, k_g, value_b, value_s, value_g,
+    grad_b, grad_t, grad_h, dq_b, dq_t, dq_h, dk_b, dk_s, dk_g, dvalue_b, dvalue_s, dvalue_g, sums_b, keep_b, keep_h,
+    keep_t, keep_s,
     HAS_QUERIES: tl.constexpr, HAS_KEYS: tl.constexpr, HAS_KEEP: tl.constexpr, BT: tl.constexpr, BS: tl.constexpr,
-    DP: tl.constexpr, EP: tl.constexpr, EXACT: tl.constexpr,
+    DP: tl.constexpr, EP: tl.constexpr, SUMS: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """All queries (at most BT) and keys (at most BS) of one key head, and of the query heads that read it in turn.
 
     p = exp(score - lse)        dvalue = pᵀ do        dp = do valueᵀ        ds = p (dp - Σ_s p dp)
     dq = scale ds k             dk = scale dsᵀ q
+
+    SUMS: and what each of the three adds up to in this sequence, head beside head.
     """
     b, g = (tl.program_id(0) // G).to(tl.int64), tl.program_id(0) % G
     queries, keys = counted(query_counts, b, T, HAS_QUERIES), counted(key_counts, b, S, HAS_KEYS)
@@ -135,9 +138,14 @@ def backward_kernel(
         dq = product(slope, k, EXACT)
         here = dq_ptr + b * dq_b + t[:, None] * dq_t + h * dq_h + d[None, :]
         tl.store(here, dq.to(dq_ptr.dtype.element_ty), mask=(t < T)[:, None] & (d < D)[None, :])
+        if SUMS:
+            tl.store(q_sums + b * sums_b + h * D + d, tl.sum(dq, 0), mask=d < D)
         dk += product(tl.trans(slope), q, EXACT)
     within = (s < S)[:, None]
     there = dk_ptr + b * dk_b + s[:, None] * dk_s + g * dk_g + d[None, :]
     tl.store(there, dk.to(dk_ptr.dtype.element_ty), mask=within & (d < D)[None, :])
     there = dvalue_ptr + b * dvalue_b + s[:, None] * dvalue_s + g * dvalue_g + e[None, :]
     tl.store(there, dvalue.to(dvalue_ptr.dtype.element_ty), mask=within & (e < E)[None, :])
+    if SUMS:
+        tl.store(k_sums + b * sums_b + g * D + d, tl.sum(dk, 0), mask=d < D)
+        tl.store(value_sums + b * sums_b + g * E + e, tl.sum(dvalue, 0), mask=e < E)
