@@ -14,6 +14,14 @@ SAYS = {
     "no value": (lambda: attend(Q, K, None), "value: expected a tensor; got NoneType"),
     "integers": (lambda: attend(Q.int(), K, K), "query: expected floating-point numbers; got int32"),
     "integer keys": (lambda: attend(Q, K.long(), K), "key: expected floating-point numbers; got int64"),
+    "eight bits": (
+        lambda: attend(Q.to(torch.float8_e4m3fn), K, K),
+        "query: expected float32, float64, bfloat16 or float16; got float8_e4m3fn",
+    ),
+    "sparse": (
+        lambda: attend(Q, K, K.to_sparse()),
+        "value: expected a dense tensor; got one of the layout sparse_coo",
+    ),
     "one axis": (lambda: attend(Q[0, 0, 0], K, K), "query: expected at least two axes [length, width]; got [8]"),
     "devices": (lambda: attend(Q, K.to("meta"), K), "key: is on meta, the query on cpu"),
     "kinds": (lambda: attend(Q, K, K.half()), "value: is float16, the query float32"),
@@ -54,6 +62,7 @@ SAYS = {
     "dropout": (lambda: attend(Q, K, K, dropout=1.2), "dropout: expected a share between 0 and 1; got 1.2"),
     "negative": (lambda: attend(Q, K, K, dropout=-0.1), "dropout: expected a share between 0 and 1; got -0.1"),
     "no share": (lambda: attend(Q, K, K, dropout="half"), "dropout: expected a share between 0 and 1; got 'half'"),
+    "yes": (lambda: attend(Q, K, K, dropout=True), "dropout: expected a share between 0 and 1; got True"),
     "nan": (lambda: attend(Q, K, K, dropout=float("nan")), "dropout: expected a share between 0 and 1; got nan"),
     "implementation": (
         lambda: attend(Q, K, K, implementation="fussed"),

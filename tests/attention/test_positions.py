@@ -177,6 +177,10 @@ SAYS = {
     ),
     "layout": (lambda: Sinusoidal(4, "splits"), "unknown layout 'splits'; did you mean 'split'?"),
     "pairing": (lambda: Rotary(4, "halves"), "unknown pairing 'halves'; did you mean 'half'?"),
+    "no width": (lambda: Sinusoidal(0), "sinusoidal: width must be a whole number, 1 or more; got 0"),
+    "half a width": (lambda: Rotary(4.0), "rotary: width must be a whole number, 1 or more; got 4.0"),  # type: ignore[arg-type]
+    "no places": (lambda: Learned(0, 8), "learned positions: places must be a whole number, 1 or more; got 0"),
+    "base": (lambda: Rotary(4, base=0.0), "rotary: base must be above 0 and finite; got 0.0"),
     "odd": (lambda: Rotary(5), "rotary: dimensions are turned in pairs, so the width must be even; got 5"),
     "rotary width": (lambda: Rotary(4).rotate(torch.ones(2, 6)), "rotary: made for width 4; got 6"),
     "sinusoidal width": (lambda: Sinusoidal(4).add(torch.ones(2, 6)), "sinusoidal: made for width 4; got 6"),

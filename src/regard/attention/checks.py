@@ -14,6 +14,9 @@ from regard.attention.normalise import Normaliser
 from regard.attention.scores import Score
 from regard.attention.shapes import broadcasts, dtype_of
 
+KINDS = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
+KNOWN = "float32, float64, bfloat16 or float16"
+
 
 def checked(
     query: Tensor,
@@ -51,8 +54,11 @@ def checked(
 def _tensor(name: str, given: Tensor) -> None:
     if not isinstance(given, Tensor):
         raise ValueError(f"{name}: expected a tensor; got {type(given).__name__}")
-    if not given.is_floating_point():
-        raise ValueError(f"{name}: expected floating-point numbers; got {dtype_of(given)}")
+    if given.dtype not in KINDS:
+        expected = KNOWN if given.is_floating_point() else "floating-point numbers"
+        raise ValueError(f"{name}: expected {expected}; got {dtype_of(given)}")
+    if given.layout is not torch.strided:
+        raise ValueError(f"{name}: expected a dense tensor; got one of the layout {str(given.layout)[6:]}")
     if given.ndim < 2:
         raise ValueError(f"{name}: expected at least two axes [length, width]; got {list(given.shape)}")
 
@@ -67,7 +73,7 @@ def _beside(name: str, given: Tensor, query: Tensor) -> None:
 
 
 def check_dropout(share: float) -> None:
-    if not isinstance(share, int | float) or not 0 <= share <= 1:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         raise ValueError(f"dropout: expected a share between 0 and 1; got {share!r}")
 
 

@@ -88,6 +88,7 @@ class Sinusoidal(Positions):
         super().__init__()
         if layout not in LAYOUTS:
             raise ValueError(unknown("layout", str(layout), LAYOUTS))
+        _check_sizes("sinusoidal", base, width=width)
         self.width, self.layout, self.base = width, layout, base
         self.table = Table(partial(_sinusoids, width=width, layout=layout, base=base))
 
@@ -119,6 +120,7 @@ class Learned(Positions):
 
     def __init__(self, places: int, width: int) -> None:
         super().__init__()
+        _check_sizes("learned positions", places=places, width=width)
         self.vectors = nn.Parameter(torch.randn(places, width) * width**-0.5)
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
@@ -149,6 +151,7 @@ class Rotary(Positions):
             raise ValueError(unknown("pairing", str(pairing), PAIRINGS))
         if width % 2:
             raise ValueError(f"rotary: dimensions are turned in pairs, so the width must be even; got {width}")
+        _check_sizes("rotary", base, width=width)
         self.width, self.pairing, self.base = width, pairing, base
         self.table = Table(partial(_turns, width=width, base=base))
 
@@ -226,6 +229,14 @@ def make(name: str, *, width: int, heads: int, head_width: int, places: int = 10
 def _check_start(start: int) -> None:
     if start < 0:
         raise ValueError(f"start: expected a place, 0 or more; got {start}")
+
+
+def _check_sizes(kind: str, base: float = 1.0, **sizes: int) -> None:
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{kind}: {name} must be a whole number, 1 or more; got {size!r}")
+    if not 0 < base < math.inf:
+        raise ValueError(f"{kind}: base must be above 0 and finite; got {base!r}")
 
 
 def _frequencies(width: int, base: float, like: Tensor) -> Tensor:
