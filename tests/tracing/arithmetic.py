@@ -90,6 +90,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "log2": math.log2,
     "log10": math.log10,
     "exp2": lambda a: 2.0**a,
+    **{name: getattr(math, name) for name in ("asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2")},
     "not": lambda a: float(not a),
     "isinf": lambda a: float(math.isinf(a)),
     "isnan": lambda a: float(math.isnan(a)),

@@ -92,14 +92,18 @@ def test_a_buffer_that_numpy_fills_before_every_call_is_no_concern() -> None:
 
 def altered(step: Step, flat: int) -> Callable[[], None]:
     """Another number in a place; what puts the old one back."""
-    array = step.held.tensor.view(-1).numpy() if step.held is not None and step.held.tensor.is_contiguous() else None
-    if array is None or array[flat] in (np.inf, -np.inf):
-        return lambda: None
-    old = array[flat].copy()
-    array[flat] = not old if array.dtype == bool else old + 1 if array.dtype.kind != "f" else old + abs(old) / 8 + 0.01
+    assert step.held is not None
+    array, at = step.held.tensor.detach().numpy(), np.unravel_index(flat, step.shape)
+    old = array[at].copy()
+    step._array = None  # of what does not lie row by row a copy is read
+    if array.dtype.kind != "f" or np.isfinite(old):
+        array[at] = (
+            not old if array.dtype == bool else old + 1 if array.dtype.kind != "f" else old + abs(old) / 8 + 0.01
+        )
 
     def back() -> None:
-        array[flat] = old
+        array[at] = old
+        step._array = None
 
     return back
 
@@ -124,11 +128,11 @@ def test_another_number_than_was_computed_is_noticed(name: str) -> None:
             flat = step.size - 1
             before = step.held.tensor.flatten()[flat].item()  # type: ignore[union-attr]
             back = altered(step, flat)
-            if step.held.tensor.flatten()[flat].item() != before:  # type: ignore[union-attr]
+            if repr(step.held.tensor.flatten()[flat].item()) != repr(before):  # type: ignore[union-attr]
                 tried += 1
                 assert untrue(derivation, step, True).tolist() == [flat], step
             back()
-    assert tried or "half" in name or name in ("softmax with blocked cells",)
+    assert tried or "half" in name
     assert not all_untrue(derivation)
 
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 import regard
 from regard.tracing import label
+from tests.tracing.arithmetic import every_equation_is_true
 
 
 def test_a_name_that_stands_several_times_is_asked_for_in_full() -> None:
@@ -110,3 +111,14 @@ def test_the_weights_of_an_attention_have_their_name_whichever_output_is_asked_f
     expected = tape.derivation(output)["A"].value
     assert torch.equal(tape.derivation(weights)["A"].value.reshape(expected.shape), expected)
     assert "E" in tape.derivation(weights)
+
+
+def test_a_parameter_made_as_a_view_of_another_has_its_numbers() -> None:
+    with regard.trace() as tape:
+        layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2).double())
+        y = layer(torch.randn(1, 3, dtype=torch.float64))
+    derivation = tape.derivation(y)
+    directions = derivation["parametrizations.weight.original1"]
+    assert torch.equal(directions.value, layer.parametrizations.weight.original1)
+    assert directions.role == "parameter"
+    assert every_equation_is_true(derivation) > 8

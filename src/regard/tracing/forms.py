@@ -41,6 +41,7 @@ FUNCTIONS = (
     "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "erf", "abs", "sin", "cos",
     "reciprocal", "rsqrt", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1", "softplus",
     "log2", "log10", "exp2", "tan", "atan", "not", "isinf", "isnan", "maximum", "minimum", "remainder", "floor_divide",
+    "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2",
 )  # fmt: skip
 
 OVER = ("sum", "mean", "product", "max", "min", "argmax", "argmin", "variance", "any", "all", "logsumexp", "norm")

@@ -90,6 +90,10 @@ class Memory:
         if held is not None:
             storage.held.append((at, held))
 
+    def hold(self, tensor: Tensor, held: Held) -> None:
+        """The numbers of a tensor that was seen are to be kept before they are written over."""
+        self._storages[tensor.untyped_storage()._cdata].held.append((geometry(tensor), held))
+
     def name(self, tensor: Tensor, record: int, yields: Callable[[int], bool] = lambda number: False) -> None:
         """A view has been named: views of it are read through it from now on, and so is what `yields` to its name."""
         if not dense(tensor):

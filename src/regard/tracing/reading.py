@@ -138,7 +138,7 @@ class Reading:
         for record in self._records:
             if begins(record, self._target):
                 found[record.number] = f"∂{loss}/∂{loss}"
-            elif record.number in shown and record.number <= self._target:
+            elif record.number in shown:
                 for gradient, run in reversed(self._of.get(record.number, ())):
                     if run in self._began and gradient in self._positions and gradient not in found:
                         found[gradient] = f"∂{loss}/∂{called[record.number]}"

@@ -220,6 +220,10 @@ class Tape:
         if what != "input":  # also where the trace saw how it was filled at the start
             record.role, record.operation = ("parameter", what) if what == "parameter" else ("constant", what)
             record.sources, record.called = (), None
+            if record.view is not None:  # made as a view of another one, like what a parametrisation holds
+                record.view, record.held = None, Held(tensor)
+                self._helds.append(record.held)
+                self._memory.hold(tensor, record.held)
 
     def _count(self, size: int, what: str) -> None:
         self.elements += size

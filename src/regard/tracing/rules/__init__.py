@@ -2,6 +2,7 @@
 
 from regard.tracing.rules import (
     activations,
+    bags,
     convolution,
     elementwise,
     fused,
@@ -9,6 +10,7 @@ from regard.tracing.rules import (
     losses,
     moves,
     norms,
+    pooling,
     products,
     reductions,
 )
@@ -17,6 +19,7 @@ from regard.tracing.rules.table import RULES
 __all__ = [
     "RULES",
     "activations",
+    "bags",
     "convolution",
     "elementwise",
     "fused",
@@ -24,6 +27,7 @@ __all__ = [
     "losses",
     "moves",
     "norms",
+    "pooling",
     "products",
     "reductions",
 ]

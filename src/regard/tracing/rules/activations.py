@@ -1,6 +1,6 @@
 """Functions between the layers of a network, cell by cell."""
 
-from regard.tracing.forms import Rule, choose, compare, divided, function, negative, number, plus, scaled, times
+from regard.tracing.forms import Rule, choose, compare, divided, function, minus, negative, number, plus, scaled, times
 from regard.tracing.index import row_strides
 from regard.tracing.rules.call import Call, axis
 from regard.tracing.rules.table import rule
@@ -81,3 +81,35 @@ def glu(c: Call) -> Rule:
     strides, dim = row_strides(source.shape), axis(c["dim"], source.axes)
     a, b = (c.read(source, strides, half * c.shape[dim] * strides[dim]) for half in (0, 1))
     return c.rule(times(a, function("sigmoid", b)))
+
+
+@rule("each", "celu")
+def celu(c: Call) -> Rule:
+    """x where it is positive, else α (e^(x / α) - 1)"""
+    x, alpha = c.at(c["self"]), c["alpha"]
+    low = scaled(function("expm1", divided(x, number(alpha)) if alpha != 1 else x), alpha)
+    return c.rule(choose(compare(">", x, number(0)), x, low))
+
+
+@rule("each", "hardshrink")
+def hardshrink(c: Call) -> Rule:
+    x = c.at(c["self"])
+    near = compare("<=", function("abs", x), number(c["lambd"]))
+    return c.rule(choose(near, number(0), x))
+
+
+@rule("each", "softshrink")
+def softshrink(c: Call) -> Rule:
+    """x drawn towards 0 by λ, and 0 where it is nearer than that."""
+    x, by = c.at(c["self"]), number(c["lambd"])
+    under = choose(compare("<", x, negative(by)), plus(x, by), number(0))
+    return c.rule(choose(compare(">", x, by), minus(x, by), under))
+
+
+@rule("each", "rrelu_with_noise")
+def rrelu(c: Call) -> Rule | None:
+    """The slope where x is negative is drawn by chance when it trains, else the middle of the bounds."""
+    if c["training"]:
+        return None
+    x = c.at(c["self"])
+    return c.rule(choose(compare(">=", x, number(0)), x, times(number((c["lower"] + c["upper"]) / 2), x)))

@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import numpy as np
 import torch
 
 from regard.tracing.forms import (
@@ -21,15 +22,15 @@ from regard.tracing.forms import (
     scaled,
     times,
 )  # fmt: skip
-from regard.tracing.index import Move
-from regard.tracing.rules.call import Call
+from regard.tracing.index import Move, row_strides
+from regard.tracing.rules.call import Call, Source, axis, table
 from regard.tracing.rules.moves import copied
 from regard.tracing.rules.table import rule
 
 SAME = (
     "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "erf", "abs", "sin", "cos", "reciprocal", "rsqrt",
     "floor", "ceil", "trunc", "sign", "log1p", "expm1", "log2", "log10", "exp2", "tan", "atan", "silu", "isinf",
-    "isnan",
+    "isnan", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh",
 )  # fmt: skip
 """Operations that are called as the function of `forms.FUNCTIONS` that they are."""
 
@@ -219,3 +220,74 @@ def logaddexp(c: Call) -> Rule:
 def hypot(c: Call) -> Rule:
     a, b = c.at(c["self"]), c.at(c["other"])
     return c.rule(function("sqrt", plus(function("square", a), function("square", b))))
+
+
+@rule("each", "atan2")
+def atan2(c: Call) -> Rule:
+    return c.rule(function("atan2", c.at(c["self"]), c.at(c["other"])))
+
+
+@rule("each", "frac")
+def frac(c: Call) -> Rule:
+    x = c.at(c["self"])
+    return c.rule(minus(x, function("trunc", x)))
+
+
+@rule("each", "logaddexp2")
+def logaddexp2(c: Call) -> Rule:
+    a, b = c.at(c["self"]), c.at(c["other"])
+    return c.rule(function("log2", plus(function("exp2", a), function("exp2", b))))
+
+
+@rule("each", "ldexp")
+def ldexp(c: Call) -> Rule:
+    return c.rule(times(c.at(c["self"]), power(number(2), c.at(c["other"]))))
+
+
+@rule("each", "deg2rad", "rad2deg")
+def turned(c: Call) -> Rule:
+    to_degrees = c.function._overloadpacket.__name__.startswith("rad")
+    return c.rule(times(c.at(c["self"]), number(180 / math.pi if to_degrees else math.pi / 180)))
+
+
+@rule("each", "heaviside")
+def heaviside(c: Call) -> Rule:
+    x = c.at(c["self"])
+    return c.rule(choose(compare("==", x, number(0)), c.at(c["values"]), compare(">", x, number(0))))
+
+
+@rule("each", "fmax", "fmin")
+def of_numbers(c: Call) -> Rule:
+    """The larger or the smaller one; of a number and none, the number."""
+    a, b = c.at(c["self"]), c.at(c["other"])
+    best = function("maximum" if "max" in c.function._overloadpacket.__name__ else "minimum", a, b)
+    return c.rule(choose(function("isnan", a), b, choose(function("isnan", b), a, best)))
+
+
+@rule("each", "nan_to_num")
+def nan_to_num(c: Call) -> Rule:
+    x, least = c.at(c["self"]), torch.finfo(c.dtype) if c.dtype.is_floating_point else torch.iinfo(c.dtype)
+    high = least.max if c["posinf"] is None else c["posinf"]
+    low = least.min if c["neginf"] is None else c["neginf"]
+    if not c.dtype.is_floating_point:
+        return c.rule(plus(x))
+    below = choose(compare("==", x, number(-math.inf)), number(low), x)
+    finite = choose(compare("==", x, number(math.inf)), number(high), below)
+    return c.rule(choose(function("isnan", x), number(c["nan"] or 0), finite))
+
+
+@rule("over", "linalg_cross")
+def cross(c: Call) -> Rule:
+    """a_{i+1} b_{i+2} - a_{i+2} b_{i+1}, i counted round 0, 1, 2."""
+    a, b = c.source("self"), c.source("other")
+    dim = axis(c["dim"], len(c.shape))
+
+    def along(source: Source, by: int) -> Form:
+        strides = row_strides(source.shape)
+        shape = [1] * len(c.shape)
+        shape[dim] = 3
+        index = ((np.arange(3) + by) % 3 * strides[dim]).reshape(shape)
+        others = {f"d{d}": s for d, s in enumerate(strides) if d != dim and source.shape[d] > 1}
+        return c.read(source, table(index, **others))
+
+    return c.rule(minus(times(along(a, 1), along(b, 2)), times(along(a, 2), along(b, 1))))

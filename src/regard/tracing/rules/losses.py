@@ -29,14 +29,21 @@ NONE, MEAN, SUM = 0, 1, 2
 
 
 def _pairs(c: Call, body: Callable[[Form, Form], Form]) -> Rule | None:
-    """A loss for each pair of cells, or the mean or sum of them all."""
-    a, b = c.source("self"), c.source("target")
-    if c.get("weight") is not None or c.get("pos_weight") is not None:
-        return None
+    """A loss for each pair of cells, weighted where there are weights, or the mean or sum of them all."""
+    a, b, weight = c.source("self"), c.source("target"), c.get("weight")
     if c["reduction"] == NONE:
-        return c.rule(body(c.at(a), c.at(b)))
+        found = body(c.at(a), c.at(b))
+        return c.rule(found if weight is None else times(c.at(weight), found))
     c.inner = (a.size,)
-    return c.rule(over("mean" if c["reduction"] == MEAN else "sum", body(c.read(a, (1,)), c.read(b, (1,)))))
+    found = body(c.read(a, (1,)), c.read(b, (1,)))
+    found = found if weight is None else times(_spread(c, weight, a.shape), found)
+    return c.rule(over("mean" if c["reduction"] == MEAN else "sum", found))
+
+
+def _spread(c: Call, source: Source, shape: tuple[int, ...]) -> Form:
+    """The cells of what broadcasts to a shape, over all its places."""
+    index = np.arange(source.size).reshape(source.shape)
+    return c.read(source, table(np.broadcast_to(index, shape).reshape(-1)))
 
 
 @rule("over", "mse_loss")
@@ -60,8 +67,17 @@ def binary_cross_entropy(c: Call) -> Rule | None:
 
 @rule("over", "binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(c: Call) -> Rule | None:
-    """(1 - t) x + log(1 + e^-x)"""
-    return _pairs(c, lambda x, t: plus(times(minus(number(1), t), x), function("softplus", negative(x))))
+    """(1 - t) x + log(1 + e^-x); with a weight p of what is true (1 - t) x + (1 + (p - 1) t) log(1 + e^-x)"""
+    heavy = c.get("pos_weight")
+
+    def body(x: Form, t: Form) -> Form:
+        soft = function("softplus", negative(x))
+        if heavy is not None:
+            p = c.at(heavy) if c["reduction"] == NONE else _spread(c, heavy, c.source("self").shape)
+            soft = times(plus(number(1), times(minus(p, number(1)), t)), soft)
+        return plus(times(minus(number(1), t), x), soft)
+
+    return _pairs(c, body)
 
 
 @rule("over", "smooth_l1_loss", "huber_loss")

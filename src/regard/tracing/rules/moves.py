@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.tracing.forms import Rule, plus, total
+from regard.tracing.forms import Rule, over, plus, times, total
 from regard.tracing.index import IndexMap, Move, Piece, compressed, row_strides, whole
 from regard.tracing.rules.call import Call, Source, axis, run, sent, table
 from regard.tracing.rules.table import rule
@@ -17,6 +17,7 @@ from regard.tracing.rules.table import rule
     "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "reflection_pad1d", "reflection_pad2d", "replication_pad1d",
     "replication_pad2d", "masked_select", "diag_embed", "select_backward", "slice_backward", "diagonal_backward",
     "view_copy", "permute_copy", "expand_copy", "unfold_copy", "select_copy", "slice_copy",
+    "diagonal_copy", "rot90", "reflection_pad3d", "replication_pad3d",
 )  # fmt: skip
 def gathered(c: Call) -> Move:
     """Explained by sending the indices through."""
@@ -154,7 +155,7 @@ def index_add(c: Call) -> Rule | None:
     return _added(c, "source") if c.get("alpha", 1) == 1 else None
 
 
-def _added(c: Call, name: str) -> Rule:
+def _added(c: Call, name: str, times_: bool = False) -> Rule:
     """Σ of what lands on a cell, found by gathering the flat indices of the output as it scatters."""
     source, dim = c.source(name), axis(c["dim"], len(c.shape))
     landing = torch.arange(int(np.prod(c.shape))).reshape(c.shape)
@@ -164,15 +165,18 @@ def _added(c: Call, name: str) -> Rule:
         values = torch.arange(source.size).reshape(source.shape)[tuple(slice(n) for n in index.shape)]
     else:
         lands, values = landing.index_select(dim, index), torch.arange(source.size).reshape(source.shape)
-    return _added_up(c, source, lands.numpy().reshape(-1), values.numpy().reshape(-1))
+    return _added_up(c, source, lands.numpy().reshape(-1), values.numpy().reshape(-1), times_)
 
 
-def _added_up(c: Call, source: Source, lands: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> Rule:
-    """self + Σ of the values that land on the cell."""
+def _added_up(
+    c: Call, source: Source, lands: np.ndarray[Any, Any], values: np.ndarray[Any, Any], times_: bool = False
+) -> Rule:
+    """self + Σ of the values that land on the cell; or self · Π of them."""
     found = contributions(lands, values, int(np.prod(c.shape))).reshape(*c.shape, -1)
     c.inner = (found.shape[-1],)
     base = c.at(c.source("self"))
-    return c.rule(plus(base, total(c.read(source, compressed(found)))))
+    cells = c.read(source, compressed(found))
+    return c.rule(times(base, over("product", cells)) if times_ else plus(base, total(cells)))
 
 
 def contributions(lands: np.ndarray[Any, Any], values: np.ndarray[Any, Any], cells: int) -> np.ndarray[Any, Any]:
@@ -195,6 +199,27 @@ def embedding_backward(c: Call) -> Rule:
     rows = contributions(indices[read], places[read] * width, c.shape[0])
     c.inner = (rows.shape[1],)
     return c.rule(total(c.read(gradient, table(rows[:, None, :], d1=1))))
+
+
+@rule("over", "scatter_reduce")
+def scatter_reduce(c: Call) -> Rule | None:
+    """self + Σ, or self · Π, of what is scattered onto a cell."""
+    if c["reduce"] not in ("sum", "prod") or not c["include_self"]:
+        return None
+    return _added(c, "src", c["reduce"] == "prod")
+
+
+@rule("move", "median", "nanmedian", "kthvalue", "mode")
+def picked(c: Call) -> Move | None:
+    """Along an axis: the value that stands where the index says."""
+    if "dim" not in c.arguments or c.output:
+        return None
+    source, dim = c.source("self"), c["dim"]
+    found = c.sibling(1).read()
+    flat = torch.arange(source.size).reshape(source.shape)
+    at = found if found.dim() == flat.dim() else found.unsqueeze(dim)
+    taken = torch.gather(flat, dim, at) if flat.dim() else flat
+    return whole(source.step, c.shape, compressed(taken.reshape(c.shape).numpy()))
 
 
 @rule("move", "sort", "topk")

@@ -1,8 +1,8 @@
 """Products of matrices: sums of products."""
 
-from regard.tracing.forms import Form, Rule, plus, scaled, times, total
+from regard.tracing.forms import Form, Rule, divided, over, plus, scaled, times, total
 from regard.tracing.index import row_strides
-from regard.tracing.rules.call import Call, Source
+from regard.tracing.rules.call import Call, Source, axis
 from regard.tracing.rules.table import rule
 
 
@@ -60,3 +60,54 @@ def linear(c: Call) -> Rule:
         times(c.read(x, (*places, 0, along)), c.read(weight, (*(0 for _ in places), *row_strides(weight.shape))))
     )
     return c.rule(body if c.get("bias") is None else plus(body, c.at(c["bias"])))
+
+
+@rule("each", "addr")
+def addr(c: Call) -> Rule:
+    """β self + α x_i y_j"""
+    product = scaled(times(c.at(c["vec1"], [0]), c.at(c["vec2"], [1])), c["alpha"])
+    return c.rule(product if c["beta"] == 0 else plus(product, scaled(c.at(c["self"]), c["beta"])))
+
+
+@rule("over", "addbmm")
+def addbmm(c: Call) -> Rule:
+    """β self + α Σ_b Σ_k A[b, i, k] B[b, k, j]"""
+    a, b = c.source("batch1"), c.source("batch2")
+    c.inner = (a.shape[0], a.shape[2])
+    (each, row, along), (other, beside, column) = row_strides(a.shape), row_strides(b.shape)
+    product = total(times(c.read(a, (row, 0, each, along)), c.read(b, (0, column, other, beside))))
+    product = scaled(product, c["alpha"])
+    return c.rule(product if c["beta"] == 0 else plus(product, scaled(c.at(c["self"]), c["beta"])))
+
+
+@rule("over", "_trilinear")
+def trilinear(c: Call) -> Rule:
+    """Σ of a · b · c over some of the axes, where each has axes of size 1 put in: a bilinear layer is one."""
+    names = (("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3"))
+    count = c.source("i1").axes + len(c["expand1"])
+    sizes, found = [1] * count, []
+    for name, put_in in names:
+        source = c.source(name)
+        axes = [d for d in range(count) if d not in c[put_in]]
+        for d, n in zip(axes, source.shape, strict=True):
+            sizes[d] = max(sizes[d], n)
+        found.append((source, dict(zip(axes, zip(source.shape, row_strides(source.shape), strict=True), strict=True))))
+    order = [d for d in range(count) if d not in c["sumdim"]] + sorted(c["sumdim"])
+    c.inner = tuple(sizes[d] for d in sorted(c["sumdim"]))
+    reads = []
+    for source, axes_ in found:
+        strides = [axes_[d][1] if d in axes_ and axes_[d][0] > 1 else 0 for d in order]
+        reads.append(c.read(source, strides))
+    return c.rule(total(times(*reads)))
+
+
+@rule("over", "_weight_norm_interface")
+def weight_norm(c: Call) -> Rule:
+    """v g / |v|, the norm over all axes but one; and that norm."""
+    v = c.source("v")
+    dim = axis(c["dim"], v.axes)
+    c.inner = tuple(n for d, n in enumerate(v.shape) if d != dim)
+    strides = row_strides(v.shape)
+    outer = [strides[d] if d == dim else 0 for d in range(v.axes)]
+    length = over("norm", c.read(v, (*outer, *(s for d, s in enumerate(strides) if d != dim))), 2)
+    return c.rule(length if c.output else times(c.at(v), divided(c.at(c["g"]), length)))

@@ -1,11 +1,9 @@
 """Sums, means, maxima, softmax and their like over axes."""
 
-from typing import Any
-
 import numpy as np
 import torch
 
-from regard.tracing.forms import Form, Rule, choose, compare, function, number, over, total
+from regard.tracing.forms import Form, Rule, choose, compare, function, minus, number, over, total
 from regard.tracing.index import row_strides
 from regard.tracing.rules.call import Call, Source, all_axes, axis, table
 from regard.tracing.rules.table import rule
@@ -77,17 +75,61 @@ def logsumexp(c: Call) -> Rule:
     return c.rule(over("logsumexp", reduced(c, c.source("self"), _dims(c, c.source("self")))))
 
 
+@rule("over", "nansum")
+def nansum(c: Call) -> Rule:
+    source = c.source("self")
+    cells = reduced(c, source, _dims(c, source))
+    return c.rule(total(choose(function("isnan", cells), number(0), cells)))
+
+
+@rule("over", "count_nonzero")
+def count_nonzero(c: Call) -> Rule:
+    source = c.source("self")
+    return c.rule(total(compare("!=", reduced(c, source, _dims(c, source)), number(0))))
+
+
+@rule("over", "aminmax")
+def aminmax(c: Call) -> Rule:
+    source = c.source("self")
+    return c.rule(over("max" if c.output else "min", reduced(c, source, _dims(c, source))))
+
+
+@rule("over", "trace")
+def trace(c: Call) -> Rule:
+    """Σ_i A[i, i]"""
+    source = c.source("self")
+    c.inner = (min(source.shape),)
+    return c.rule(total(c.read(source, (sum(row_strides(source.shape)),))))
+
+
+@rule("over", "_cdist_forward")
+def distance(c: Call) -> Rule | None:
+    """The norm of x - y for each row x of the one and y of the other."""
+    x, y = c.source("x1"), c.source("x2")
+    if c["p"] == 0 or x.shape[:-2] != y.shape[:-2]:
+        return None
+    c.inner = (x.shape[-1],)
+    (*lead, row, along), (*others, column, beside) = row_strides(x.shape), row_strides(y.shape)
+    away = minus(c.read(x, (*lead, row, 0, along)), c.read(y, (*others, 0, column, beside)))
+    return c.rule(over("norm", away, c["p"]))
+
+
 @rule("over", "linalg_vector_norm", "norm")
 def norm(c: Call) -> Rule:
     source, order = c.source("self"), c.get("ord", c.get("p"))
     return c.rule(over("norm", reduced(c, source, _dims(c, source)), 2 if order is None else order))
 
 
-@rule("over", "cumsum", "cumprod")
-def cumulated(c: Call) -> Rule:
-    """The sum or the product over the places up to its own."""
+UP_TO = {"cumsum": "sum", "cumprod": "product", "cummax": "max", "cummin": "min", "logcumsumexp": "logsumexp"}
+
+
+@rule("over", *UP_TO)
+def cumulated(c: Call) -> Rule | None:
+    """The sum, product, … over the places up to its own."""
     source = c.source("self")
-    join = "product" if c.function._overloadpacket.__name__.startswith("cumprod") else "sum"
+    if c.output:
+        return None
+    join = UP_TO[c.function._overloadpacket.__name__.removesuffix("_")]
     if not source.axes:
         return c.rule(over(join, c.at(source)))
     dim = axis(c["dim"], source.axes)
@@ -122,45 +164,3 @@ def softmax(c: Call) -> Rule:
 
 def _some_row_is_empty(source: Source, dim: int) -> bool:
     return bool(torch.isneginf(source.read()).all(dim).any())
-
-
-@rule("over", "max_pool2d_with_indices")
-def max_pool(c: Call) -> Rule | None:
-    return None if c.output else c.rule(over("max", _windows(c)))
-
-
-@rule("over", "avg_pool2d")
-def avg_pool(c: Call) -> Rule | None:
-    if c["ceil_mode"] or c["divisor_override"] is not None:
-        return None
-    cells, kernel = _windows(c), int(np.prod(c.inner))
-    padded = any(c["padding"])
-    if padded and c["count_include_pad"]:
-        from regard.tracing.forms import divided
-
-        return c.rule(divided(total(cells), number(kernel)))
-    return c.rule(over("mean", cells))
-
-
-def _windows(c: Call) -> Form:
-    """The cells under a window of two axes, places … and then those of the window."""
-    source = c.source("self")
-    lead = source.axes - 2
-    sizes, kernel = source.shape[lead:], _pair(c["kernel_size"])
-    stride, padding, dilation = _pair(c["stride"] or kernel), _pair(c["padding"]), _pair(c.get("dilation", [1]))
-    at = []
-    outside: Any = False
-    for d in range(2):
-        p = np.arange(c.shape[lead + d])[:, None] * stride[d] - padding[d] + np.arange(kernel[d]) * dilation[d]
-        shape = [1, 1, 1, 1]
-        shape[d], shape[2 + d] = p.shape
-        at.append(p.reshape(shape))
-        outside = outside | ((p < 0) | (p >= sizes[d])).reshape(shape)
-    index = np.where(outside, -1, at[0] * sizes[1] + at[1])
-    c.inner = (kernel[0], kernel[1])
-    leading = {f"d{d}": stride for d, stride in enumerate(row_strides(source.shape)[:lead])}
-    return c.read(source, table(index.reshape(*(1,) * lead, *index.shape), **leading))
-
-
-def _pair(value: Any) -> list[int]:
-    return list(value) * (2 if len(value) == 1 else 1)
