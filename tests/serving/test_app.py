@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Result
 from regard.serving.app import make
 from regard.serving.settings import ServerSettings
+from regard.serving.starting import shared
 from regard.serving.translating import Translator
 from tests.pipeline.toy import sentence
 from tests.serving.conftest import client_of
@@ -269,6 +271,25 @@ def test_requests_that_come_together_are_translated_together() -> None:
     assert found == [(200, {"translatedText": f"TEXT {n}."}) for n in range(12)]
     assert sum(engine.batches) == 12
     assert len(engine.batches) < 8
+
+
+def test_several_batches_are_searched_at_the_same_time_where_that_is_asked_for() -> None:
+    both = threading.Barrier(2, timeout=30)  # breaks where only one comes
+
+    class Together(Slow):
+        def translate(self, texts: Sequence[str], **asked: Any) -> list[Result]:
+            both.wait()
+            return super().translate(texts, **asked)
+
+    engine: Any = Together()
+    app = make(Translator(engine, ServerSettings(batch=1), side_by_side=2))
+    with TestClient(app) as client:
+        assert together(client, ["one.", "two."]) == [(200, {"translatedText": each}) for each in ("ONE.", "TWO.")]
+
+
+@pytest.mark.parametrize(("threads", "found"), [(1, (1, 1)), (2, (2, 1)), (8, (8, 1)), (16, (8, 2)), (20, (8, 2))])
+def test_threads_are_shared_among_searches(threads: int, found: tuple[int, int]) -> None:
+    assert shared(threads) == found
 
 
 def test_a_request_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:

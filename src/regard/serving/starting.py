@@ -1,5 +1,6 @@
 """From a model's folder to a server that listens."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +21,14 @@ NUMBERS = ("int8", "float32", "float16")
 class Opened:
     """What translates, what explains (loaded when it is first needed), and in words which engine it is and why."""
 
-    def __init__(self, engine: "Pipeline | Fast", explained_by: "Callable[[], Pipeline] | None", said: str) -> None:
-        self.engine, self.explained_by, self.said = engine, explained_by, said
+    def __init__(
+        self,
+        engine: "Pipeline | Fast",
+        explained_by: "Callable[[], Pipeline] | None",
+        said: str,
+        side_by_side: int = 1,
+    ) -> None:
+        self.engine, self.explained_by, self.said, self.side_by_side = engine, explained_by, said, side_by_side
 
 
 def opened(folder: Path, engine: str, numbers: str, threads: int | None) -> Opened:
@@ -29,18 +36,36 @@ def opened(folder: Path, engine: str, numbers: str, threads: int | None) -> Open
     for name, value, known in (("engine", engine, ENGINES), ("numbers", numbers, NUMBERS)):
         if value not in known:
             raise Misuse(unknown(name, value, known))
+    beside, each = shared(threads or cores())
     if is_exported(folder):
         if engine == "pytorch":
             raise Misuse(f"{folder}: was exported for CTranslate2; PyTorch runs the model folder it came from")
-        return Opened(load_fast(folder, threads=threads), None, "CTranslate2, an exported model: nothing is explained")
+        said = "CTranslate2, an exported model: nothing is explained"
+        return Opened(load_fast(folder, threads=each, side_by_side=beside), None, said, beside)
     why = _obstacle(folder) if engine != "pytorch" else "asked for"
     if why is not None:
         if engine == "ctranslate2":
             raise Misuse(f"{folder}: CTranslate2 cannot run this model: {why}")
         loaded = _pipeline(folder, threads)
         return Opened(loaded, lambda: loaded, f"PyTorch ({why})")
-    fast = load_fast(folder, kind=numbers, threads=threads)
-    return Opened(fast, lambda: _pipeline(folder, threads), f"CTranslate2 in {numbers}; explanations by PyTorch")
+    fast = load_fast(folder, kind=numbers, threads=each, side_by_side=beside)
+    said = f"CTranslate2 in {numbers}; explanations by PyTorch"
+    return Opened(fast, lambda: _pipeline(folder, threads), said, beside)
+
+
+SEARCHES = 8
+"""The most batches that are searched at the same time."""
+
+
+def shared(threads: int) -> tuple[int, int]:
+    """How many batches side by side, and the threads of each: products of small models gain little from a second."""
+    beside = min(threads, SEARCHES)
+    return beside, threads // beside
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _obstacle(folder: Path) -> str | None:
@@ -78,7 +103,8 @@ def serve(opened: Opened, settings: ServerSettings, host: str, port: int) -> Non
     from regard.builtin import detector
     from regard.serving.translating import Translator
 
-    app = make(Translator(opened.engine, settings, detector()), opened.explained_by)
+    translator = Translator(opened.engine, settings, detector(), side_by_side=opened.side_by_side)
+    app = make(translator, opened.explained_by)
     uvicorn.run(
         app, host=host, port=port, log_level="error", access_log=False, server_header=False, ws="none",
         http=patient(settings.head_seconds), timeout_graceful_shutdown=int(settings.seconds) + 1, timeout_keep_alive=15,
