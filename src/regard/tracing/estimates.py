@@ -46,6 +46,9 @@ FUNCTIONS: dict[str, Callable[[Reals], Any]] = {
 }  # fmt: skip
 """Of one number. Those of two are below."""
 
+EXACT = frozenset({"abs", "relu", "floor", "ceil", "round", "trunc", "sign", "not", "isinf", "isnan"})
+"""Whose results need no rounding."""
+
 COMPARED: dict[str, Callable[[Reals, Reals], Any]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
 }  # fmt: skip
@@ -100,7 +103,7 @@ def called(name: str, parts: list[Estimate], unit: float) -> Estimate:
         with_more, with_less = (np.asarray(function(at), np.float64) for at in (value + error, value - error))
         off = np.maximum(np.abs(with_more - found), np.abs(with_less - found))
         off = np.where(error > 0, np.where(np.isnan(off), np.inf, off), 0)
-    return rounded(found, off, unit * 4)
+    return Estimate(found, off) if name in EXACT else rounded(found, off, unit * 4)
 
 
 def _of_two(name: str, a: Estimate, b: Estimate, unit: float) -> Estimate:

@@ -43,7 +43,9 @@ USUAL = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "transposed": Fa
 
 
 def _arguments(called: Called) -> list[tuple[Any, Any]]:
-    """What was passed, with what its schema says of it."""
+    """What was passed, with what its schema says of it; operators of higher order have none."""
+    if not hasattr(called.function, "_schema"):
+        return [(None, each) for each in called.args if is_tensor(each)]
     schema = called.function._schema.arguments
     given = list(zip(schema, called.args, strict=False))
     return given + [(each, called.kwargs[each.name]) for each in schema if each.name in called.kwargs]
