@@ -8,12 +8,13 @@ import pytest
 import torch
 
 import regard
-from regard.decoding import SearchSettings
+from regard.decoding import Hypothesis, SearchSettings
 from regard.models.build import build
 from regard.models.folder import save_folder
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
 from regard.models.transformer_settings import TransformerSettings
+from regard.pipeline.forbidding import without
 from regard.pipeline.model import Pipeline
 from regard.pipeline.precision import Halved, Packed, in_precision
 from regard.pipeline.results import Piece, by_words
@@ -78,6 +79,29 @@ def test_other_results_come_best_first(model: Pipeline) -> None:
 def test_prefixes_and_forbidden_words_are_kept_to(model: Pipeline) -> None:
     assert model.translate(["one two."], to="es", prefix="nueve")[0].text.startswith("nueve")
     assert "dos" not in model.translate(["one two."], to="es", forbidden=["dos"])[0].text
+
+
+def test_a_forbidden_word_is_not_spelled_otherwise(model: Pipeline) -> None:
+    tokenizer = model.tokenizers["target"]
+    whole, apart = tokenizer.encode("dos", end=False), [tokenizer.pieces.index(each) for each in "Ġdos"]
+    assert len(whole) == 1
+    asked: list[Any] = []
+
+    def search(places: Any, spellings: Any) -> Any:
+        """Says the word in one piece, then letter by letter, then something else; another source never says it."""
+        asked.append((list(places), [list(each) for each in spellings]))
+        spelled = (whole, apart, tokenizer.encode("dosis", end=False))
+        tokens = next(each for each in spelled if each not in asked[-1][1])
+        return [[Hypothesis(tokens if place == 0 else [5], 0.0, 0.0, [], "end")] for place in places]
+
+    found = without(["dos"], 2, tokenizer, search)
+    assert asked == [([0, 1], [whole]), ([0], [whole, apart])]
+    assert tokenizer.decode(found[0][0].tokens) == "dosis"
+    asked.clear()
+    without(["dos"], 1, tokenizer, search, begun=4)  # it was asked for as the beginning, and stands
+    assert len(asked) == 1
+    with pytest.raises(Misuse, match=r"forbidden: expected words; got ' '"):
+        model.translate(["one."], to="es", forbidden=[" "])
 
 
 def test_a_long_text_is_cut_at_its_sentences_and_put_together_again(model: Pipeline, monkeypatch: Any) -> None:

@@ -52,12 +52,12 @@ def output_pieces(tokenizer: Tokenizer, tokens: Sequence[int], text: str, steps:
     """The tokens of an output with their characters, and its end where there was a step for it."""
     found = [
         Piece(name, start, end)
-        for name, (start, end) in zip(tokenizer.shown(tokens), _spans(tokenizer, tokens, text), strict=True)
+        for name, (start, end) in zip(tokenizer.shown(tokens), spans(tokenizer, tokens, text), strict=True)
     ]
     return (*found, *[Piece(SPECIALS[3], len(text), len(text))] * (steps - len(tokens)))
 
 
-def _spans(tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> list[tuple[int, int]]:
+def spans(tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> list[tuple[int, int]]:
     """What each token adds to the text; tokens that make up a character only together share it."""
     spans: list[tuple[int, int]] = []
     at = 0

@@ -15,6 +15,7 @@ from regard.decoding.vocabulary_map import VocabularyMap
 from regard.models.contract import Labeller, Model, SequenceModel, Tagger
 from regard.models.folder import Loaded, load_folder
 from regard.pipeline import answering, letters
+from regard.pipeline.forbidding import without
 from regard.pipeline.hypotheses import of_text, result_of
 from regard.pipeline.mapping import read_map
 from regard.pipeline.precision import PRECISIONS, Precision, in_precision
@@ -173,11 +174,15 @@ class Pipeline:
         parts = [part for cutting in cuttings for part in cutting.parts]
         begin = target.encode(prefix, end=False) if prefix else []
         given = [letters.of_text(self.model, source, part.text, part.tokens) for part in parts]
-        found = search_many(
-            self.sequence_model(), given, settings,
-            forbidden=[target.encode(word, end=False) for word in forbidden],
-            prefixes=[begin] * len(parts) if begin else None, vocabulary_map=vocabulary_map, want_weights=attention,
-        )  # fmt: skip
+
+        def search(places: Sequence[int], spellings: Sequence[Sequence[int]]) -> list[list[Hypothesis]]:
+            return search_many(
+                self.sequence_model(), [given[place] for place in places], settings, forbidden=spellings,
+                prefixes=[begin] * len(places) if begin else None, vocabulary_map=vocabulary_map,
+                want_weights=attention, numbers=places,
+            )  # fmt: skip
+
+        found = without(forbidden, len(given), target, search, begun=len(begin))
         results = iter([self._result(part.text, part.tokens, each) for part, each in zip(parts, found, strict=True)])
         return [of_text(cutting, [next(results) for _ in cutting.parts]) for cutting in cuttings]
 
