@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -54,9 +54,7 @@ class Batcher(Generic[A]):
         try:
             if key not in self._lines:
                 self._lines[key] = _Line()
-                task = asyncio.create_task(self._serve(key))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._start(self._serve(key))
             self._lines[key].pieces.extend(pieces)
             return list(await asyncio.gather(*(piece.done for piece in pieces)))
         finally:
@@ -65,17 +63,26 @@ class Batcher(Generic[A]):
                 piece.done.cancel()
 
     async def _serve(self, key: Hashable) -> None:
-        """Batch after batch, until nothing waits for this kind of answer."""
+        """Batch after batch, as threads are free, until nothing waits for this kind of answer."""
         await asyncio.sleep(self.gather)
         line = self._lines[key]
-        while True:
-            async with self._free:
-                batch = self._taken(line)
-                if batch:
-                    await self._answered(key, batch)
-            if not line.pieces:
-                break
+        while line.pieces:
+            await self._free.acquire()
+            self._start(self._answered_in_turn(key, self._taken(line)))
         del self._lines[key]
+
+    async def _answered_in_turn(self, key: Hashable, batch: list[_Piece[A]]) -> None:
+        """With a thread that is free, which it then is again."""
+        try:
+            if batch:
+                await self._answered(key, batch)
+        finally:
+            self._free.release()
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _taken(self, line: _Line[A]) -> list[_Piece[A]]:
         batch: list[_Piece[A]] = []
