@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from regard.worked import mark, problem_from, read_problem, solve
+from regard.worked import mark, problem_from, reach, read_problem, solve
+from regard.worked.marking import MOST_EQUATIONS
 from regard.worked.reach import MOST_SLOPES
 from regard.worked.report import told
 from regard.worked.shipped import shipped
@@ -83,3 +84,29 @@ def test_thousands_of_wrong_cells_are_marked_in_bounded_work(monkeypatch: pytest
     assert sum(len(step.wrong) for step in marks.steps) > 2 * MOST_SLOPES
     # In a step of 3,600 cells a gradient counts for 4.6.
     assert MOST_SLOPES / 5 < len(asked) < MOST_SLOPES / 4
+
+
+@pytest.mark.parametrize("rounded", ["", "given_rounded: [X]\n"])
+def test_a_chain_of_hundreds_of_steps_is_marked_by_its_last(rounded: str) -> None:
+    lines = "".join(f"  A{n}: softmax(A{n - 1}) + X\n" for n in range(1, 390))
+    text = f"given: {{X: [[1.37, 2.2], [3.1, 0.4]]}}\n{rounded}steps:\n  A0: X\n{lines}claimed: {{A389: [9, 9]}}\n"
+    marks = mark(problem_from(text))
+    assert marks.counts == {"right": 0, "follows": 0, "wrong": 1, "unclaimed": 389}
+
+
+def test_hundreds_of_wrong_steps_are_marked_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"  A{n}: softmax(A{n - 1}) + X\n" for n in range(1, 150))
+    claims = "".join(f"  A{n}: [[9, 9], [9, 9]]\n" for n in range(1, 150))
+    text = f"given: {{X: [[1.37, 2.2], [3.1, 0.4]]}}\ngiven_rounded: [X]\nsteps:\n  A0: X\n{lines}claimed:\n{claims}"
+    monkeypatch.setattr(reach, "MOST_CARRIES", 400)
+    asked: list[int] = []
+    gradient = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda *args, **named: asked.append(1) or gradient(*args, **named))
+    marks = mark(problem_from(text))
+    assert marks.counts["wrong"] == 149
+    assert len([step for step in marks.steps if step.missed]) == MOST_EQUATIONS
+    carried = len(asked)
+    monkeypatch.setattr(reach, "MOST_CARRIES", 0)
+    asked.clear()
+    mark(problem_from(text))
+    assert 20 < carried - len(asked) < 300  # each reaches back through more and more steps

@@ -1,6 +1,6 @@
 """What is known of an answer while it is marked: its numbers in several ways, and how its cells stand."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Literal, Protocol
 
 import torch
@@ -46,26 +46,29 @@ class Known:
         """A recipe's value from those of its sources."""
         return recipe.compute({name: sources[name] if name in sources else self.true[name] for name in recipe.names})
 
-    def unrounded(self, recipe: Recipe, givens: Values, view: View) -> Tensor:
-        """A recipe's value from the givens alone, through all steps; in the own view with wrong cells as claimed."""
-        values = dict(givens)
+    def before(self, recipe: Recipe, known: Container[str] = ()) -> list[str]:
+        """The steps that a recipe is worked from, and those that these are, in their order; but for what is `known`."""
+        found: set[str] = set()
+        waiting = [*self.sources(recipe)]
+        while waiting:
+            if (name := waiting.pop()) not in found and name not in known:
+                found.add(name)
+                waiting += self.sources(self.recipes[name])
+        return [name for name in self.recipes if name in found] if found else []
 
-        def find(name: str) -> Tensor:
-            if name not in values:
-                values[name] = step(name) if name in self.recipes else self.true[name]
-            return values[name]
+    def unrounded(self, recipe: Recipe, values: dict[str, Tensor], view: View) -> Tensor:
+        """A recipe's value from the givens alone, through all steps; in the own view with wrong cells as claimed.
 
-        def step(name: str) -> Tensor:
-            own = self.recipes[name]
+        `values` are those of the givens, and take up those of the steps.
+        """
+        for name in self.before(recipe, values):
             try:
-                value = own.compute({each: find(each) for each in own.names})
+                value = self.worked(self.recipes[name], values)
             except ValueError:  # what nothing follows from is passed over
                 value = self.true[name]
-            if view == "true" or name not in self.standing:
-                return value
-            return torch.where(self.stands(name, "wrong"), self.own[name], value)
-
-        return recipe.compute({name: find(name) for name in recipe.names})
+            wrong = view == "own" and name in self.standing
+            values[name] = torch.where(self.stands(name, "wrong"), self.own[name], value) if wrong else value
+        return self.worked(recipe, values)
 
     def stands(self, name: str, *verdicts: Verdict) -> Tensor:
         """Which cells of a claimed step have one of these verdicts."""

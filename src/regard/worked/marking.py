@@ -34,6 +34,8 @@ from regard.worked.tolerance import Written, written
 
 ALIKE = 1e-12
 """Two values that differ by less, as a share of them, are the same number worked in another order."""
+MOST_EQUATIONS = 60
+"""That are written out in one answer; who has as many wrong steps has enough to read."""
 (NOTHING,) = written([""])
 """What is written where a cell is missing."""
 
@@ -63,6 +65,7 @@ class _Marker:
     def __init__(self, problem: Problem, known: Known) -> None:
         self.problem, self.known, self.reach = problem, known, Reach(known)
         self.formulas = {step.name: step.formula for step in problem.steps}
+        self._equations = 0
         self._worked_for: Recipe | None = None
         self._both: tuple[Tensor, Tensor]
 
@@ -78,7 +81,7 @@ class _Marker:
         numbers = written(texts(claimed.cells))
         if not _fits(claimed.value.shape, true.shape):
             return self._misfit(step, claimed, numbers, true, own)
-        cells = [self._cell(recipe, place, number, true, own) for place, number in enumerate(numbers)]
+        cells = [self._cell(name, place, number, true, own) for place, number in enumerate(numbers)]
         slip = self._slip(name, recipe, tuple(cells), true)
         if slip:
             cells = [_excused_no_more(cell) if place in slip.others else cell for place, cell in enumerate(cells)]
@@ -101,28 +104,31 @@ class _Marker:
     def _missed(self, step: ProblemStep, told: StepMark, should: Mapping[tuple[int, ...], int]) -> str:
         """The equation of the first wrong cell, or of the first that is missing; not of one too many."""
         cells = sorted((each for each in told.wrong if each.place in should), key=lambda each: each.claimed.blank)
-        if not cells:
+        if not cells or self._equations >= MOST_EQUATIONS:
             return ""
+        self._equations += 1
         cell = cells[0]
         values = {name: self.known.own[name] for name in step.formula.names}
         return missed(step.formula, values, step.name, should[cell.place], min(digits_for(cell, cell.follows), 6))
 
-    def _cell(self, recipe: Recipe, place: int, number: Written, true: Tensor, own: Tensor) -> CellMark:
+    def _cell(self, name: str, place: int, number: Written, true: Tensor, own: Tensor) -> CellMark:
         unclaimed: tuple[Verdict, str] = ("unclaimed", "")
-        verdict, remark = unclaimed if number.blank else self._judged(recipe, place, number)
+        verdict, remark = unclaimed if number.blank else self._judged(name, place, number)
         at = position(place, tuple(true.shape))
         return CellMark(at, number, float(true.flatten()[place]), float(own.flatten()[place]), verdict, remark)
 
-    def _judged(self, recipe: Recipe, place: int, number: Written) -> tuple[Verdict, str]:
+    def _judged(self, name: str, place: int, number: Written) -> tuple[Verdict, str]:
         """What is quick to know is asked first; the whole intervals hold the nearby values."""
-        reach = self.reach
+        reach, recipe = self.reach, self.known.recipes[name]
         if number.is_rounded_from(reach.nearby(recipe, place, "true")):
             return "right", ""
         if number.is_rounded_from(reach.all(recipe, place, "true")):
             return "right", ""
+        if number.is_rounded_from(reach.walked(name, place, "true")):
+            return "right", ""
         if self._led_astray(recipe, place):
             following = reach.all(recipe, place, "own")
-            if number.is_rounded_from(following):
+            if number.is_rounded_from(following) or number.is_rounded_from(reach.walked(name, place, "own")):
                 return "follows", ""
             # Who cuts digits off has seen them: they are those of the claimant's own numbers.
             if number.is_cut_from(following):
@@ -160,7 +166,7 @@ class _Marker:
         cells = []
         for at in sorted({*stands, *should}):
             if at in stands and at in should:
-                cells.append(replace(self._cell(step.formula, should[at], stands[at], true, own), place=at))
+                cells.append(replace(self._cell(step.name, should[at], stands[at], true, own), place=at))
             else:
                 is_, follows = (float(each.flatten()[should[at]]) if at in should else math.nan for each in (true, own))
                 cells.append(CellMark(at, stands.get(at, NOTHING), is_, follows, "wrong"))

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from regard.worked.known import Known, Recipe, Values, View
 from regard.worked.tolerance import Interval
+from regard.worked.walks import Walks
 
 MOST_WAYS = 64
 """Of taking the sources of one step, all of which are worked; where there are more, they vary one at a time."""
@@ -36,6 +37,14 @@ MOST_VALUES = 8
 MOST_SLOPES = 4_000
 """Cells whose gradient is asked for in one answer, under a second's work (one of a large step counts for several);
 beyond, results are taken whole only. Right cells seldom need it: only an answer with hundreds of wrong ones does."""
+
+
+NOWHERE = Interval(math.inf, -math.inf)
+
+MOST_CARRIES = 10_000
+"""Steps through which half a unit of a given is carried to a cell, of all cells of one answer together."""
+MOST_WORKED = 4_000
+"""Times that a step is worked from one way of taking its sources or another; beyond, only as written or unrounded."""
 
 
 class _Line(NamedTuple):
@@ -56,15 +65,16 @@ class Reach:
     """The intervals, worked out where they are asked for and kept."""
 
     def __init__(self, known: Known) -> None:
-        self.known = known
+        self.known, self.walks = known, Walks(known)
         self._cells: dict[tuple[int, int, View], Interval] = {}
         self._lines: dict[tuple[int, View], list[_Line]] = {}
         self._values: dict[tuple[int, View], list[Tensor]] = {}
         self._hulls: dict[tuple[int, View], tuple[Tensor, Tensor]] = {}
         self._taken: dict[tuple[str, View], list[Tensor]] = {}
         self._extremes: dict[tuple[str, View], tuple[Tensor, Tensor]] = {}
-        self._origins: dict[tuple[int, View], _Line] = {}
-        self._slopes = 0.0
+        self._from_givens: dict[View, tuple[dict[str, Tensor], dict[str, Tensor]]] = {}
+        self._origins: dict[tuple[int, View], tuple[_Line, int]] = {}
+        self._slopes, self._carries, self._ways = 0.0, 0, 0
         self.looks = 0
         """At cells, in the search for slips."""
         self._held: dict[int, Recipe] = {}  # so that the number of no recipe is given to another
@@ -86,13 +96,22 @@ class Reach:
             self._cells[key] = self._widened(interval, recipe, cell, view)
         return self._cells[key]
 
+    def walked(self, name: str, cell: int, view: View) -> Interval:
+        """The values that a cell of a step has in answers worked as a program works them."""
+        interval = self.walks.of(name, cell, view)
+        return NOWHERE if interval is None else self._widened(interval, self.known.recipes[name], cell, view)
+
     def values(self, recipe: Recipe, view: View) -> list[Tensor]:
         """What a recipe gives from all that its sources may have been taken as: first from the written ones, last
         from the unrounded."""
         key = (self._number(recipe), view)
         if key not in self._values:
+            for name in self.known.before(recipe, [name for name, each in self._taken if each == view]):
+                self.taken(name, view)  # in their order, so that none waits for a hundred others
             names = self.known.sources(recipe)
-            ways = _combined([self.taken(name, view) for name in names])
+            ways = [*_combined([self.taken(name, view) for name in names])]
+            ways = ways if self._ways < MOST_WORKED else [ways[0], ways[-1]]
+            self._ways += len(ways)
             found = _worked([dict(zip(names, way, strict=True)) for way in ways], recipe, self.known)
             flat = [each.flatten() for each in found]
             self._hulls[key] = reduce(torch.fmin, flat), reduce(torch.fmax, flat)  # these pass over what is no number
@@ -116,7 +135,9 @@ class Reach:
         known = self.known
         written = known.kept[name] if view == "true" else known.own[name]
         fixed = known.stands(name, "wrong") if view == "own" else ~known.stands(name, "right", "unclaimed")
-        found = [written, *(torch.where(fixed, written, each.reshape(written.shape)) for each in worked)]
+        blank, worked = known.stands(name, "unclaimed"), [each.reshape(written.shape) for each in worked]
+        filled = [torch.where(blank, each, written) for each in worked] if bool(blank.any()) else [written]
+        found = [*filled, *(torch.where(fixed, written, each) for each in worked)]
         if view == "own" and name in known.slipped:
             # What went wrong by a known slip has its unrounded value as well.
             instead, gives = known.slipped[name]
@@ -185,12 +206,18 @@ class Reach:
         return Interval(interval.low - half, interval.high + half) if half else interval
 
     def _carried(self, recipe: Recipe, cell: int, view: View) -> float:
+        if not self.known.spread or self._carries > MOST_CARRIES:
+            return 0.0
         key = (self._number(recipe), view)
         if key not in self._origins:
-            leaves = {name: self.known.true[name].detach().clone().requires_grad_() for name in self.known.spread}
-            value = self.known.unrounded(recipe, leaves, view).flatten() if leaves else torch.zeros(0)
-            self._origins[key] = _Line(leaves, value)
-        line = self._origins[key]
+            if view not in self._from_givens:
+                leaves = {name: self.known.true[name].detach().clone().requires_grad_() for name in self.known.spread}
+                self._from_givens[view] = leaves, dict(leaves)
+            leaves, values = self._from_givens[view]
+            line = _Line(leaves, self.known.unrounded(recipe, values, view).flatten())
+            self._origins[key] = line, 1 + len(self.known.before(recipe))
+        line, steps = self._origins[key]
+        self._carries += steps
         if not line.value.requires_grad or not math.isfinite(float(line.value[cell].detach())):
             return 0.0
         moved = [float((slopes.abs() * self.known.spread[name]).sum()) for name, slopes in line.slopes(cell)]
