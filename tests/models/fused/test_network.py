@@ -20,7 +20,7 @@ triton = pytest.importorskip("triton", reason="Triton is not installed (it is ma
 pytestmark = pytest.mark.skipif(
     not triton.knobs.runtime.interpret, reason="Triton was imported before its interpreter was on"
 )
-SIZES = Sizes(source=30, target=30)
+SIZES = Sizes(source=30, target=30)  # which no 8 divides
 KINDS: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "rms, gelu, learned, no bias": {"norm": "rms", "activation": "gelu", "positions": "learned", "bias": False},

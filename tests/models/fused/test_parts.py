@@ -10,6 +10,7 @@ from regard.models.fused.beside import Beside
 from regard.models.fused.drawing import Chance, Drawn
 from regard.models.fused.hidden import hidden
 from regard.models.fused.linear import Joined, copied, linear
+from regard.models.fused.logits import logits
 from regard.models.fused.loss import smoothed
 from regard.models.fused.sums import Sums
 from regard.models.fused.words import words
@@ -218,6 +219,23 @@ def test_the_loss_is_pytorchs_and_rows_that_want_nothing_have_none(
     half = kind == torch.bfloat16
     torch.testing.assert_close(mine.double(), truth, rtol=2**-8 if half else 1e-4, atol=1e-6)
     assert (mine[1] == 0).all()
+
+
+@pytest.mark.parametrize("vocabulary", [24, 27])
+def test_logits_of_any_vocabulary_stand_in_rows_that_products_like(vocabulary: int) -> None:
+    x, table = some(6, 16), some(vocabulary, 16, seed=1)
+    _, (matrix,) = copied([], [table], torch.float32)
+    y, like = logits(x, matrix, table), x @ table.T
+    assert y.stride(0) % 8 == 0
+    torch.testing.assert_close(y, like)
+    wanted = torch.randint(0, vocabulary, (6,), generator=torch.Generator().manual_seed(0))
+    for loss in (smoothed, lambda z, w, e: functional.cross_entropy(z, w, label_smoothing=e, reduction="sum")):
+        truth = functional.cross_entropy(like, wanted, label_smoothing=0.1, reduction="sum")
+        torch.testing.assert_close(
+            torch.autograd.grad(loss(y.view(2, 3, -1), wanted, 0.1) if loss is smoothed else loss(y, wanted, 0.1),
+                                [x, table], retain_graph=True),
+            torch.autograd.grad(truth, [x, table], retain_graph=True), rtol=1e-4, atol=1e-5,
+        )  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")

@@ -263,17 +263,17 @@ def loss_kernel(z_ptr, wanted_ptr, loss_ptr, logs_ptr, z_row, smoothing, nothing
 
 @triton.jit(do_not_specialize=["nothing"])
 def loss_back_kernel(
-    z_ptr, wanted_ptr, logs_ptr, grad_ptr, dz_ptr, z_row, dz_row, smoothing, nothing, V: tl.constexpr,
+    z_ptr, wanted_ptr, logs_ptr, grad_ptr, dz_ptr, z_row, smoothing, nothing, V: tl.constexpr, W: tl.constexpr,
     BV: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """∂L/∂z_v = p_v - ε / V - (1 - ε) [v = y], times the gradient of L."""
+    """∂L/∂z_v = p_v - ε / V - (1 - ε) [v = y], times the gradient of L; rows of W numbers, 0 behind V."""
     row, v = tl.program_id(0).to(tl.int64), tl.program_id(1) * BV + tl.arange(0, BV)
     y = tl.load(wanted_ptr + row)
-    here = dz_ptr + row * dz_row + v
+    here = dz_ptr + row * W + v
     if y == nothing:
-        tl.store(here, tl.zeros([BV], dz_ptr.dtype.element_ty), mask=v < V)
+        tl.store(here, tl.zeros([BV], dz_ptr.dtype.element_ty), mask=v < W)
     else:
         z = tl.load(z_ptr + row * z_row + v, mask=v < V, other=float("-inf")).to(tl.float32)
         p = tl.exp(z - tl.load(logs_ptr + row)) - smoothing / V
-        dz = tl.where(v == y, p - (1 - smoothing), p) * tl.load(grad_ptr)
-        tl.store(here, rounded(dz, dz_ptr.dtype.element_ty, EXACT), mask=v < V)
+        dz = tl.where(v < V, tl.where(v == y, p - (1 - smoothing), p) * tl.load(grad_ptr), 0.0)
+        tl.store(here, rounded(dz, dz_ptr.dtype.element_ty, EXACT), mask=v < W)

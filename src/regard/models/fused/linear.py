@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.models.fused.beside import Beside, product
+from regard.models.fused.beside import Beside
+from regard.models.fused.logits import EVEN, rounded
 from regard.models.fused.sums import Slot, Sums, sum_columns
 
 
@@ -26,7 +27,7 @@ class Joined(NamedTuple):
 class Linear(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, token: Tensor, joined: Joined, slot: Slot | None, beside: Beside | None, *weights: Tensor
+        ctx: Any, x: Tensor, token: Tensor, joined: Joined, slot: Slot | None, beside: Beside, *weights: Tensor
     ) -> Tensor:
         matrix, bias, *_ = joined
         ctx.save_for_backward(x, matrix)
@@ -39,17 +40,16 @@ class Linear(torch.autograd.Function):
         dy = grads[0].contiguous()
         if ctx.slot is not None:
             sum_columns(dy, ctx.slot)
-        found = product(dy.T, x) if ctx.beside is None else ctx.beside.product(dy.T, x, ctx.weights)
+        found = ctx.beside.product(dy.T, x, ctx.weights)
         parts = found.split_with_sizes([len(each) for each in ctx.weights])
         return dy @ matrix, None, None, None, None, *parts
 
 
-def linear(x: Tensor, joined: Joined, sums: Sums, *, shared: bool = False, sums_bias: bool = True) -> Tensor:
-    """[N, inputs] → [N, outputs of all]. shared: others give the weights gradients too, added up at once; sums_bias:
-    unless whoever reads the outputs adds up the gradients of the biases."""
+def linear(x: Tensor, joined: Joined, sums: Sums, *, sums_bias: bool = True) -> Tensor:
+    """[N, inputs] → [N, outputs of all]; sums_bias: unless whoever reads them adds up the gradients of the biases."""
     slot = sums.over_columns.slot(joined.biases) if joined.biases and sums_bias else None
     y: Tensor = Linear.apply(  # type: ignore[no-untyped-call]
-        x, sums.token, joined, slot, None if shared else sums.beside, *joined.weights
+        x, sums.token, joined, slot, sums.beside, *joined.weights
     )
     return y
 
@@ -58,22 +58,22 @@ Group = Sequence[nn.Linear]
 
 
 def copied(groups: Sequence[Group], tables: Sequence[Tensor], kind: torch.dtype) -> tuple[list[Joined], list[Tensor]]:
-    """Every group of layers and every table, copied by one operation into one room."""
+    """Every group of layers and every table, copied by one operation into one room; tables are `rounded`."""
     members = [[each.weight for each in group] for group in groups]
     members += [[each.bias for each in group if each.bias is not None] for group in groups]
     members += [[each] for each in tables]
     starts, end = [], 0
     for group in members:
         starts.append(end)
-        end += -(-sum(each.numel() for each in group) // 64) * 64  # products want rows that begin at 128 bytes
+        end += sum(rounded(len(each)) * each[0].numel() for each in group)
+        end += -end % EVEN  # products want rows that begin at 128 bytes
     room = torch.empty(end, dtype=kind, device=members[0][0].device)
     own, masters, joined = [], [], []
     for start, group in zip(starts, members, strict=True):
-        parts = room[start : start + sum(each.numel() for each in group)]
-        joined.append(parts.view(-1, *group[0].shape[1:]) if group else parts)
+        sizes = [each.numel() for each in group]
+        joined.append(room[start : start + sum(sizes)].view(-1, *(group[0].shape[1:] if group else ())))
         own += [
-            part.view_as(each)
-            for part, each in zip(parts.split_with_sizes([e.numel() for e in group]), group, strict=True)
+            part.view_as(each) for part, each in zip(joined[-1].view(-1).split_with_sizes(sizes), group, strict=True)
         ]
         masters += [each.detach() for each in group]
     torch._foreach_copy_(own, masters)
@@ -82,4 +82,13 @@ def copied(groups: Sequence[Group], tables: Sequence[Tensor], kind: torch.dtype)
         Joined(matrix, bias if len(b) else None, tuple(w), tuple(b))
         for matrix, bias, w, b in zip(joined[:n], joined[n : 2 * n], members[:n], members[n : 2 * n], strict=True)
     ]
-    return found, joined[2 * n :]
+    return found, [_longer(room[start:], each) for start, each in zip(starts[2 * n :], tables, strict=True)]
+
+
+def _longer(room: Tensor, table: Tensor) -> Tensor:
+    """The table's copy at the beginning of the room, with the rows behind it, which are 0."""
+    words, width = table.shape
+    room = room[: rounded(words) * width].view(-1, width)
+    if len(room) > words:
+        room[words:].zero_()
+    return room

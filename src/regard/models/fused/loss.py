@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.data.collating import NOTHING
 from regard.models.fused.launching import cut, interpreted, power
+from regard.models.fused.logits import room_like
 
 WIDEST = 8192
 """Logits that a program reads at a time."""
@@ -36,13 +37,14 @@ class Loss(torch.autograd.Function):
         from regard.models.fused.kernels import loss_back_kernel
 
         logits, wanted, logs = ctx.saved_tensors
-        (N, V), gradient = logits.shape, torch.empty_like(logits)
-        BV = min(WIDEST // 2, power(V))
-        loss_back_kernel[(N, cut(V, BV))](
-            logits, wanted, logs, grads[0].float(), gradient, logits.stride(0), gradient.stride(0), ctx.smoothing,
-            NOTHING, V, BV, interpreted(logits), num_warps=min(8, max(1, BV // 1024)),
+        (N, V), gradient = logits.shape, room_like(logits)
+        W = gradient.shape[1]
+        BV = min(WIDEST // 2, power(W))
+        loss_back_kernel[(N, cut(W, BV))](
+            logits, wanted, logs, grads[0].float(), gradient, logits.stride(0), ctx.smoothing, NOTHING, V, W, BV,
+            interpreted(logits), num_warps=min(8, max(1, BV // 1024)),
         )  # fmt: skip
-        return gradient, None, None
+        return gradient if W == V else gradient[:, :V], None, None
 
 
 def smoothed(logits: Tensor, wanted: Tensor, smoothing: float) -> Tensor:

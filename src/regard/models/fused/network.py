@@ -17,6 +17,7 @@ from regard.models.fused.beside import Beside
 from regard.models.fused.drawing import Chance
 from regard.models.fused.hidden import hidden
 from regard.models.fused.linear import Group, Joined, copied, linear
+from regard.models.fused.logits import logits
 from regard.models.fused.looking import Heads, Memory, looked, own
 from regard.models.fused.sums import Sums
 from regard.models.fused.words import words
@@ -120,9 +121,8 @@ class Fused:
                 across = replace(across, lengths=lengths)
                 memory = Memory(states, sources, across, run.sums)
             y = self._decoded(target, memory, across, decoding, run)
-            weight = self.model.output.vectors.weight
-            logits = linear(y, Joined(table, None, (weight,), ()), run.sums, shared=True)
-        return logits.view(*target.shape, -1)
+            found = logits(y, table, self.model.output.vectors.weight)
+        return found.view(*target.shape, -1)
 
     def _encoded(self, source: Tensor, lengths: Tensor | None, layers: list[Layer], run: "Pass") -> Tensor:
         assert self.model.encoder is not None
