@@ -212,3 +212,36 @@ def test_text_that_is_no_file_names_shipped_problems_and_no_others(tmp_path: Pat
     for said in (str(tmp_path / "secret.yaml"), "../problems/self-attention.yaml"):
         with pytest.raises(Misuse, match="unknown shipped problem"):
             problem_from(f"problem: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("given: {X: 1}\nsteps: {A: X}\nclaimed: {" + "k" * 900 + ": 1}", r"unknown step 'k{40}…'"),
+        ("given: {X: 1}\nsteps: {A: X}\naxes: {" + "k" * 900 + ": [a]}", r"axes: unknown name 'k{40}…'"),
+        ("given: {X: !!" + "k" * 900 + " 1}", r"the tag .{60} has no meaning here"),
+        ("given: {X: *" + "k" * 900 + "}", r"the alias \*k{40} is nowhere defined"),
+        ("given:\n" + ("  " + "k" * 900 + ": 1\n") * 2, r"'k{40}' stands here and on line 2"),
+    ],
+)
+def test_long_names_are_told_in_a_sentence(text: str, said: str) -> None:
+    with pytest.raises(Misuse, match=said) as told:
+        problem_from(text)
+    assert len(str(told.value)) < 300
+
+
+def test_of_many_names_some_are_told_and_the_nearest() -> None:
+    lines = "".join(f"  result_{number}: X\n" for number in range(300))
+    with pytest.raises(
+        Misuse, match=r"unknown step 'resut_299'; did you mean 'result_299'\?.* and 280 more\)$"
+    ) as told:
+        problem_from(f"given: {{X: 1}}\nsteps:\n{lines}claimed: {{resut_299: 1}}")
+    assert len(str(told.value)) < 500
+
+
+def test_names_of_rows_and_words_send_nothing_to_a_terminal() -> None:
+    text = 'given: {X: {"a\\e[31m": [1, 2], "b\\ac": [3, 4]}}\nwords: {w: ["x\\e[1m", "y\\nz"]}\n'
+    problem = problem_from(f'{text}axes: {{Y: {{columns: ["p\\e[5m", q]}}}}\nsteps: {{Y: X, Z: "one_hot(w, w)"}}')
+    assert problem.axes["X"][0] == ("a[31m", "bc")
+    assert problem.axes["Y"][1] == ("p[5m", "q")
+    assert problem.words["w"] == ("x[1m", "y z")

@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.support.nearest import nearest, unknown
+from regard.support.nearest import nearest
 from regard.worked.calls import Call, Rule
 from regard.worked.errors import FormulaError, Span
 from regard.worked.functions import FUNCTIONS, RULES
+from regard.worked.guessing import unknown
 from regard.worked.limits import DEEPEST
 from regard.worked.nodes import Binary, Index, Name, Negative, Node, Number, Places, Slice, Transpose, Word
 from regard.worked.table import Function

@@ -140,7 +140,7 @@ class _Builder:
             return self.alias(event)
         tag = getattr(event, "tag", None)
         if tag is not None and tag not in ("!", "tag:yaml.org,2002:str"):
-            self.refuse(event, f"the tag {tag} has no meaning here; only plain text, lists and mappings")
+            self.refuse(event, f"the tag {tag[:60]} has no meaning here; only plain text, lists and mappings")
         before, anchor = self.values, getattr(event, "anchor", None)
         if anchor is not None:
             self.anchors[anchor] = None
@@ -174,7 +174,7 @@ class _Builder:
             self.refuse(event, "a list or a mapping stands where a name should be")
         if key.text in mapping.items:
             first = mapping.keys[key.text].line
-            self.refuse(event, f"{key.text!r} stands here and on line {first}; one of them must go")
+            self.refuse(event, f"{key.text[:40]!r} stands here and on line {first}; one of them must go")
         mapping.keys[key.text] = key.at
         mapping.items[key.text] = self.node(next(self.events), depth + 1)
 
@@ -182,7 +182,9 @@ class _Builder:
         tree = self.anchors.get(event.anchor)
         if tree is None:
             problem = "holds itself" if event.anchor in self.anchors else "is nowhere defined"
-            self.refuse(event, f"the alias *{event.anchor} {problem} (a product that begins with * needs a left side)")
+            self.refuse(
+                event, f"the alias *{event.anchor[:40]} {problem} (a product that begins with * needs a left side)"
+            )
         self.values += self.sizes.get(id(tree), 1)
         if self.values > MOST_CELLS_IN_ALL:
             self.refuse(event, f"aliases that stand for more than {MOST_CELLS_IN_ALL} values")

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.support.nearest import unknown
 from regard.worked.errors import Site
 from regard.worked.formula import Formula
+from regard.worked.guessing import unknown
 
 Cells = Any
 """As written: text, or lists of such, as deep as the value has axes."""

@@ -6,12 +6,12 @@ from pathlib import Path
 from unicodedata import normalize
 
 from regard.support.errors import Misuse
-from regard.support.nearest import unknown
 from regard.worked.cells import is_blank, read_cells
+from regard.worked.guessing import unknown
 from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Text, Tree, read_lines
 from regard.worked.problem import Claimed, Given, Problem
-from regard.worked.sections import Sections
+from regard.worked.sections import Sections, printable
 from regard.worked.shipped import is_there, located, shipped
 from regard.worked.stepping import Lines
 
@@ -128,7 +128,7 @@ class _Reader:
         for key, tree in section.items.items():
             name = self.take.fit_name(key, section.keys[key])
             if isinstance(tree, Mapping):
-                axes[name] = (tuple(tree.items),)
+                axes[name] = (tuple(map(printable, tree.items)),)
                 tree = List(tuple(tree.items.values()), tree.at)
             written, value = read_cells(tree, f"given {key}", self.name)
             axes |= {name: axes[name] + (None,) * (value.ndim - 1)} if name in axes else {}
@@ -153,7 +153,7 @@ class _Reader:
         section = self.take.mapping(top.items["words"], "`words`")
         return {
             self.take.fit_name(key, section.keys[key]): tuple(
-                each.text for each in self.take.listed(tree, f"words {key}")
+                printable(each.text) for each in self.take.listed(tree, f"words {key}")
             )
             for key, tree in section.items.items()
         }
@@ -197,7 +197,7 @@ class _Reader:
             return None
         if isinstance(tree, Text) and tree.text in problem.words:
             return problem.words[tree.text]
-        return tuple(each.text for each in self.take.listed(tree, what))
+        return tuple(printable(each.text) for each in self.take.listed(tree, what))
 
     def steps(self, top: Mapping, problem: Problem) -> Lines:
         section = self.take.mapping(top.items["steps"], "`steps`")

@@ -5,10 +5,15 @@ from typing import NoReturn
 from unicodedata import normalize
 
 from regard.support.errors import Misuse
-from regard.support.nearest import unknown
 from regard.worked.functions import RULES
+from regard.worked.guessing import unknown
 from regard.worked.lines import List, Mapping, Text, Tree
 from regard.worked.places import Place
+
+
+def printable(text: str) -> str:
+    """On one line and without control characters: it goes to terminals."""
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
 
 
 class Sections:
@@ -32,8 +37,7 @@ class Sections:
             return ""
         if not isinstance(tree, Text):
             self.refuse(tree.at, f"`{key}`: expected text, came {tree.kind}")
-        plain = " ".join(tree.text.split())
-        return "".join(letter for letter in plain if letter.isprintable())  # it goes to terminals
+        return printable(tree.text)
 
     def listed(self, tree: Tree | None, what: str) -> list[Text]:
         if tree is None:
