@@ -56,7 +56,7 @@ def read_out(attention: AttentionSettings, cut: str) -> Any:
     images, digits, _ = strips(1500)
     good = 0
     for _ in range(800):
-        some = torch.randint(0, len(images), (48,))
+        some = torch.randint(0, len(images), (32,))
         fed, wanted = caption(digits[some])
         logits, choices = model.teach(images[some], fed)
         said = -cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="none").view_as(wanted)
