@@ -1,15 +1,21 @@
 """On a GPU: the compiled flex path, scaled_dot_product_attention's kernels, and the table that picks among them."""
 
+import copy
+
 import pytest
 import torch
 from torch import Tensor
 
 from regard.attention import attend, explain_choice, masks, positions, scores
 from regard.attention.checks import checked
-from regard.attention.fast import flex
+from regard.attention.fast import flex, short
 from regard.attention.normalise import softmax
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here"),
+    # What PyTorch's own compiler says of itself as it is imported.
+    pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
+]
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 3e-2, torch.float16: 1e-2}
 
@@ -29,6 +35,15 @@ def close(got: Tensor, truth: Tensor, inputs: list[Tensor]) -> None:
     for one, other in zip(*(torch.autograd.grad((each * tilt).sum(), inputs) for each in (got, truth)), strict=True):
         assert one.isfinite().all()
         torch.testing.assert_close(one, other, atol=4 * tolerance, rtol=4 * tolerance)
+
+
+def errors(got: Tensor, inputs: list[Tensor], truth: Tensor, wide: list[Tensor]) -> list[float]:
+    """How far output and gradients are from those in float64, as shares of these."""
+    tilt = torch.randn(truth.shape, generator=torch.Generator("cuda").manual_seed(1), device="cuda")
+    mine = torch.autograd.grad((got.float() * tilt).sum(), inputs)
+    true = torch.autograd.grad((truth * tilt.double()).sum(), wide)
+    pairs = zip((got, *mine), (truth, *true), strict=True)
+    return [((one.double() - other).norm() / other.norm().clamp(min=1e-9)).item() for one, other in pairs]
 
 
 MASKS = [
@@ -119,8 +134,35 @@ def test_additive_kernels_give_the_values_and_gradients_of_the_reference(
         pytest.skip("its lengths of queries are for 200")
     inputs = made(heads=2, kv_heads=2, queries=queries, dtype=dtype)
     score = scores.Additive.of(64, 64, 96).to("cuda", dtype)
-    fused, truth = (attend(*inputs, score=score, mask=mask, implementation=each) for each in ("fused", "reference"))
-    close(fused, truth, [*inputs, *score.parameters()])
+    wide = [each.detach().double().requires_grad_() for each in inputs]
+    wider = copy.deepcopy(score).double()
+    truth = attend(*wide, score=wider, mask=mask, implementation="reference")
+    fused, plain = (
+        errors(
+            attend(*inputs, score=score, mask=mask, implementation=each), [*inputs, *score.parameters()],
+            truth, [*wide, *wider.parameters()],
+        )
+        for each in ("fused", "reference")
+    )  # fmt: skip
+    least = 1e-5 if dtype == torch.float32 else 0.0
+    assert all(mine <= max(2 * theirs, least) for mine, theirs in zip(fused, plain, strict=True)), (fused, plain)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("mask", MASKS[1:], ids=repr)
+@pytest.mark.parametrize(("kv_heads", "queries", "keys"), [(4, 128, 128), (2, 60, 100), (4, 1, 30), (2, 32, 17)])
+def test_short_rows_give_the_values_and_gradients_of_the_reference(
+    mask: masks.Mask, dtype: torch.dtype, kv_heads: int, queries: int, keys: int
+) -> None:
+    inputs = made(kv_heads=kv_heads, queries=queries, keys=keys, dtype=dtype)
+    call = checked(*inputs, scores.ScaledDot(), None, mask, softmax, 0.0, None)
+    if short.obstacle(call) is not None:
+        pytest.skip("there is no mask in effect")
+    wide = [each.detach().double().requires_grad_() for each in inputs]
+    truth = attend(*wide, mask=mask, implementation="reference")
+    fused = errors(short.run(call), inputs, truth, wide)
+    plain = errors(attend(*inputs, mask=mask, implementation="reference"), inputs, truth, wide)
+    assert all(mine <= 2 * theirs for mine, theirs in zip(fused, plain, strict=True)), (fused, plain)
 
 
 def test_additive_kernels_are_captured_in_a_graph() -> None:

@@ -35,20 +35,47 @@ def checked(
         check_dropout(dropout)
     if generator is not None and not isinstance(generator, torch.Generator):
         raise ValueError(f"generator: expected a torch.Generator; got {type(generator).__name__}")
-    _tensor("query", query)
-    _beside("key", key, query)
-    if value is not None:
-        _beside("value", value, query)
+    shape, groups = _alike(query, key, value), 1
+    if shape is None:
+        _tensor("query", query)
+        _beside("key", key, query)
+        if value is not None:
+            _beside("value", value, query)
     score.check(query, key)
-    shape, groups = _shape(query, key)
-    if value is not None:
-        _value(value, key, shape, groups)
+    if shape is None:
+        shape, groups = _shape(query, key)
+        if value is not None:
+            _value(value, key, shape, groups)
     if bias is not None:
         check_bias(bias, query, shape)
     if mask is not None:
         mask = masks.as_mask(mask)
         mask.check(shape)
     return Call(query, key, value, score, bias, mask, normalise, dropout, generator, shape, groups)
+
+
+def _alike(query: Tensor, key: Tensor, value: Tensor | None) -> torch.Size | None:
+    """The shape of the scores where nothing is left to be checked: three dense tensors of one kind, on one device,
+    with the same leading axes. None: look closer."""
+    if type(query) is not Tensor or type(key) is not Tensor or type(value) is not Tensor:
+        return None
+    kind, device, size = query.dtype, query.device, query.shape
+    own, other = key.shape, value.shape
+    leading = size[:-2]
+    if (
+        len(size) < 2
+        or kind not in KINDS
+        or key.dtype is not kind
+        or value.dtype is not kind
+        or own[:-2] != leading
+        or other[:-2] != leading
+        or own[-2] != other[-2]
+        or key.device != device
+        or value.device != device
+        or not (query.layout is key.layout is value.layout is torch.strided)
+    ):
+        return None
+    return torch.Size((*size[:-1], own[-2]))
 
 
 def _tensor(name: str, given: Tensor) -> None:

@@ -43,7 +43,7 @@ class Path:
 
 
 PATHS = (
-    Path("short", short.obstacle, short.run, by_itself=False, how=once.said),
+    Path("short", short.obstacle, short.run, how=once.said),
     Path("flex", flex.obstacle, flex.run, how=once.said),
     Path("sdpa", sdpa.obstacle, sdpa.run, how=once.said),
     # Compiled and interpreted, but not yet run on a GPU: until then it waits to be asked.

@@ -6,6 +6,7 @@ scaled_dot_product_attention take several times as long as reading and writing d
 `short_attention`, which copies nothing.
 """
 
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -51,18 +52,28 @@ def of_rows(rows: Rows) -> Tensor:
     return gpu.forward(rows, rows.q.device.type == "cpu", want_lse=False)[0]
 
 
+@cache
 def available() -> bool:
     """Whether there is what compiles the kernels."""
     return find_spec("triton") is not None
+
+
+@cache
+def _fit(device: torch.device) -> bool:
+    """Whether the GPU multiplies bfloat16 (from Ampere on), and a program may hold what the widest tiles need."""
+    facts = torch.cuda.get_device_properties(device)
+    return facts.major >= 8 and facts.shared_memory_per_block_optin >= 99 << 10
 
 
 def obstacle(call: Call) -> str | None:
     """What stands in the way, in words; None where nothing does."""
     if call.query.device.type != "cuda":
         return "its kernels run on a GPU only"
+    if (said := unlike(call)) is not None:
+        return said
     if not available():
         return "triton is not installed"
-    return unlike(call)
+    return None if _fit(call.query.device) else "this GPU is older than Ampere"
 
 
 def unlike(call: Call) -> str | None:
