@@ -220,6 +220,7 @@ def test_the_table_says_when_it_would_be_taken() -> None:
     tensors, score = call(1)
     said = str(explain_choice(*tensors, score=score))
     assert "not additive: its kernels run on a GPU only" in said
+    tensors, score = wide(tensors, score)
     with pytest.raises(ValueError, match=r"no fused path can serve this call .*additive: its kernels run on a GPU"):
         attend(*tensors, score=score, implementation="fused")
 

@@ -42,9 +42,15 @@ typedef int32_t I __attribute__((vector_size(4 * LANES)));
 INSIDE V all(float x) { return x - (V){0}; }
 INSIDE V load(const float *p) { return *(const Anywhere *)p; }
 INSIDE void store(float *p, V x) { *(Anywhere *)p = x; }
+/* What is no number in x stays. */
+#if defined(__AVX512F__)
+INSIDE V larger(V x, V y) { return (V)_mm512_max_ps((__m512)y, (__m512)x); }
+INSIDE V smaller(V x, V y) { return (V)_mm512_min_ps((__m512)y, (__m512)x); }
+#else
 INSIDE V pick(I where, V x, V y) { return (V)((where & (I)x) | (~where & (I)y)); }
-INSIDE V larger(V x, V y) { return pick((I)(y > x), y, x); } /* what is no number in x stays */
+INSIDE V larger(V x, V y) { return pick((I)(y > x), y, x); }
 INSIDE V smaller(V x, V y) { return pick((I)(y < x), y, x); }
+#endif
 INSIDE V bounded(V x, float most) { return smaller(larger(x, all(-most)), all(most)); }
 
 INSIDE V inverse(V x) {
@@ -150,36 +156,36 @@ static float by_itself(const float *q, const float *k, const float *v, const flo
   return -2.0f * sum(total);
 }
 
-/* What both passes share: the sizes, the rows, and where in the scratch everything lies */
+/* What both passes share: the sizes, v, and one sequence at a time with the exponentials of its rows */
 typedef struct {
   long N, T, S, D, padded, step;
-  int alone, threads; /* alone: so few pairs that exponentials of rows would not pay */
+  int alone; /* so few pairs that exponentials of rows would not pay */
   const float *q, *k;
-  float *v, *half, scale, *a, *b, *largest_q, *largest_k, *rest;
+  float *v, *half, scale, *a, *b, *largest_q, *largest_k;
 } Work;
 
 static long padded_to(long D) { return (D + GROUP - 1) / GROUP * GROUP; }
 static int is_alone(long T, long S) { return T == 1 || S == 1; }
+/* With many sequences a thread has one to itself, in its own cache; else all threads work at one. */
+static int is_apart(long N, int threads) { return N >= 2 * threads; }
+/* Rows a power of two apart would share their cache lines. */
+static long of_rows(long T, long S, long padded) { return is_alone(T, S) ? 0 : (T + S) * (padded + LANES + 1); }
 
 /* How many floats of scratch a call wants */
 CALLED long scratch(long N, long T, long S, long D, int backward, int threads) {
-  long padded = padded_to(D), rows = is_alone(T, S) ? 0 : N * (T + S);
-  return 2 * padded + rows * (padded + LANES + 1) + (backward ? N * padded + threads * S * GROUP : 0);
+  long padded = padded_to(D), each = of_rows(T, S, padded) + (backward ? S * GROUP : 0);
+  return 2 * padded + threads * each + (backward ? N * padded : 0);
 }
 
-static Work begin(const float *q, const float *k, const float *v, float *room, const long *sizes, int threads) {
+static Work begin(const float *v, float *room, const long *sizes) {
   Work w;
   w.N = sizes[0], w.T = sizes[1], w.S = sizes[2], w.D = sizes[3];
-  w.padded = padded_to(w.D), w.step = w.padded + LANES; /* rows a power of two apart would share their cache lines */
-  w.alone = is_alone(w.T, w.S), w.threads = threads, w.q = q, w.k = k;
-  long rows_q = w.alone ? 0 : w.N * w.T, rows_k = w.alone ? 0 : w.N * w.S;
-  w.v = room, w.half = w.v + w.padded, w.a = w.half + w.padded;
-  w.b = w.a + rows_q * w.step, w.largest_q = w.b + rows_k * w.step, w.largest_k = w.largest_q + rows_q;
-  w.rest = w.largest_k + rows_k;
+  w.padded = padded_to(w.D), w.step = w.padded + LANES, w.alone = is_alone(w.T, w.S);
+  w.v = room, w.half = w.v + w.padded;
   float top = 0;
   int exponent = 0;
   for (long i = 0; i < w.D; i++) top = fabsf(v[i]) > top ? fabsf(v[i]) : top;
-  if (top > 0 && top <= 1e38f) frexpf(top, &exponent); /* v is brought to 1, so that no product of four with it is too large */
+  if (top > 0 && top <= 1e38f) frexpf(top, &exponent); /* v is brought to 1: no product of four with it is too large */
   w.scale = ldexpf(1, exponent > 120 ? 120 : exponent < -120 ? -120 : exponent);
   for (long i = 0; i < w.padded; i++) w.v[i] = i < w.D ? v[i] / w.scale : 0;
   for (long i = 0; i < w.padded; i += GROUP)
@@ -187,13 +193,24 @@ static Work begin(const float *q, const float *k, const float *v, float *room, c
       const float *four = w.v + i + j;
       w.half[i / 4 + j] = ((four[0] + four[LANES]) + (four[2 * LANES] + four[3 * LANES])) / 2;
     }
-  if (w.alone) return w;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-  for (long i = 0; i < rows_q + rows_k; i++) {
-    if (i < rows_q) powers(q + i * w.D, w.a + i * w.step, w.largest_q + i, w.D, w.padded);
-    else powers(k + (i - rows_q) * w.D, w.b + (i - rows_q) * w.step, w.largest_k + i - rows_q, w.D, w.padded);
-  }
   return w;
+}
+
+/* The same work at sequence n, its rows in this room */
+INSIDE Work at_sequence(const Work *all, const float *q, const float *k, float *room, long n) {
+  Work w = *all;
+  w.q = q + n * w.T * w.D, w.k = k + n * w.S * w.D;
+  w.a = room, w.b = w.a + (w.alone ? 0 : w.T * w.step), w.largest_q = w.b + (w.alone ? 0 : w.S * w.step);
+  w.largest_k = w.largest_q + (w.alone ? 0 : w.T);
+  return w;
+}
+
+static void prepare(const Work *w, long row) {
+  if (row < w->T) powers(w->q + row * w->D, w->a + row * w->step, w->largest_q + row, w->D, w->padded);
+  else {
+    row -= w->T;
+    powers(w->k + row * w->D, w->b + row * w->step, w->largest_k + row, w->D, w->padded);
+  }
 }
 
 static void score(const Work *w, long query, long key, float *out, int keys) {
@@ -215,25 +232,49 @@ static void score(const Work *w, long query, long key, float *out, int keys) {
     }
 }
 
-/* out [N, T, S]. `keep`: bytes for pairs, by strides over n, t and s; where four neighbours are not kept 0 is written. */
-CALLED void forward(const float *q, const float *k, const float *v, const uint8_t *keep, const long *strides, float *out,
-             float *room, const long *sizes, int threads) {
-  Work w = begin(q, k, v, room, sizes, threads);
-  long blocks = (w.T + 3) / 4;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-  for (long i = 0; i < w.N * blocks; i++) {
-    long n = i / blocks, first = i % blocks * 4, last = first + 4 < w.T ? first + 4 : w.T;
-    for (long s = 0; s < w.S; s += 4)
-      for (long t = first; t < last; t++) {
-        int keys = (int)(w.S - s < 4 ? w.S - s : 4), kept = keep == 0;
-        float *own = out + (n * w.T + t) * w.S + s;
-        for (int j = 0; !kept && j < keys; j++) kept = keep[n * strides[0] + t * strides[1] + (s + j) * strides[2]];
-        if (!kept) memset(own, 0, 4 * keys);
-        else {
-          score(&w, n * w.T + t, n * w.S + s, own, keys);
-          for (int j = 0; j < keys; j++) own[j] *= w.scale;
-        }
+/* Four queries of a sequence with all its keys */
+static void four_queries(const Work *w, long first, const uint8_t *keep, const long *strides, float *out) {
+  long last = first + 4 < w->T ? first + 4 : w->T;
+  for (long s = 0; s < w->S; s += 4)
+    for (long t = first; t < last; t++) {
+      int keys = (int)(w->S - s < 4 ? w->S - s : 4), kept = keep == 0;
+      float *own = out + t * w->S + s;
+      for (int j = 0; !kept && j < keys; j++) kept = keep[t * strides[1] + (s + j) * strides[2]];
+      if (!kept) memset(own, 0, 4 * keys);
+      else {
+        score(w, t, s, own, keys);
+        for (int j = 0; j < keys; j++) own[j] *= w->scale;
       }
+    }
+}
+
+/* out [N, T, S]. `keep`: bytes for pairs, by strides over n, t and s; where four neighbours are not kept 0 is written. */
+CALLED void forward(const float *q, const float *k, const float *v, const uint8_t *keep, const long *strides,
+                    float *out, float *room, const long *sizes, int threads) {
+  Work all = begin(v, room, sizes);
+  int apart = is_apart(all.N, threads);
+  long rows = all.alone ? 0 : all.T + all.S, each = of_rows(all.T, all.S, all.padded);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    float *own = room + 2 * all.padded + (apart ? omp_get_thread_num() * each : 0);
+    if (apart) {
+#pragma omp for schedule(dynamic)
+      for (long n = 0; n < all.N; n++) {
+        Work w = at_sequence(&all, q, k, own, n);
+        for (long i = 0; i < rows; i++) prepare(&w, i);
+        for (long t = 0; t < w.T; t += 4)
+          four_queries(&w, t, keep == 0 ? 0 : keep + n * strides[0], strides, out + n * w.T * w.S);
+      }
+    } else {
+      for (long n = 0; n < all.N; n++) {
+        Work w = at_sequence(&all, q, k, own, n);
+#pragma omp for schedule(static)
+        for (long i = 0; i < rows; i++) prepare(&w, i);
+#pragma omp for schedule(dynamic)
+        for (long t = 0; t < w.T; t += 4)
+          four_queries(&w, t, keep == 0 ? 0 : keep + n * strides[0], strides, out + n * w.T * w.S);
+      }
+    }
   }
 }
 
@@ -265,7 +306,7 @@ INSIDE void pair(const V *a, V *d, V *dv, float *dk, const float *b, const float
 }
 
 /* One or two queries with all keys */
-static void queries_with_keys(const Work *w, long n, long query, long c, const float *grad, float *dq, float *dk, V *dv,
+static void queries_with_keys(const Work *w, long query, long c, const float *grad, float *dq, float *dk, V *dv,
                               const V *four, int apart, int queries) {
   V a[8], d[8];
   const float *q[2] = {w->q + query * w->D + c, w->q + (query + queries - 1) * w->D + c};
@@ -278,11 +319,10 @@ static void queries_with_keys(const Work *w, long n, long query, long c, const f
   for (int i = 0; i < queries && !apart; i++)
     most = w->largest_q[query + i] > most ? w->largest_q[query + i] : most;
   for (long s = 0; s < w->S; s++) {
-    long key = n * w->S + s;
     float e[2] = {grad[query * w->S + s], queries > 1 ? grad[(query + 1) * w->S + s] : 0};
     if (e[0] == 0 && e[1] == 0) continue; /* masked */
-    const float *k = w->k + key * w->D + c, *b = w->b + key * w->step + c;
-    if (apart || !(most + w->largest_k[key] <= ONE)) pair(a, d, dv, dk + s * GROUP, b, q, k, e, left, 1, queries);
+    const float *k = w->k + s * w->D + c, *b = w->b + s * w->step + c;
+    if (apart || !(most + w->largest_k[s] <= ONE)) pair(a, d, dv, dk + s * GROUP, b, q, k, e, left, 1, queries);
     else pair(a, d, dv, dk + s * GROUP, b, q, k, e, left, 0, queries);
   }
   for (int i = 0; i < 4 * queries; i++) {
@@ -291,39 +331,59 @@ static void queries_with_keys(const Work *w, long n, long query, long c, const f
   }
 }
 
-/* Sequence n, dimensions from c on: nothing here is shared with another group, so that each may have its thread. */
-static void slopes(const Work *w, long n, long c, const float *grad, float *dq, float *dk, float *out_k, float *out_v) {
+/* Dimensions from c on of a sequence: nothing here is shared with another group, so that each may have its thread. */
+static void slopes(const Work *w, long c, const float *grad, float *dq, float *dk, float *out_k, float *out_v) {
   V dv[4], four[4];
   long left = w->D - c;
   for (int j = 0; j < 4; j++) dv[j] = all(0), four[j] = 4.0f * load(w->v + c + j * LANES);
   memset(dk, 0, 4 * w->S * GROUP);
   for (long t = 0; t < w->T; t += 2) {
-    long query = n * w->T + t;
-    if (w->alone && t + 1 == w->T) queries_with_keys(w, n, query, c, grad, dq, dk, dv, four, 1, 1);
-    else if (w->alone) queries_with_keys(w, n, query, c, grad, dq, dk, dv, four, 1, 2);
-    else if (t + 1 == w->T) queries_with_keys(w, n, query, c, grad, dq, dk, dv, four, 0, 1);
-    else queries_with_keys(w, n, query, c, grad, dq, dk, dv, four, 0, 2);
+    if (w->alone && t + 1 == w->T) queries_with_keys(w, t, c, grad, dq, dk, dv, four, 1, 1);
+    else if (w->alone) queries_with_keys(w, t, c, grad, dq, dk, dv, four, 1, 2);
+    else if (t + 1 == w->T) queries_with_keys(w, t, c, grad, dq, dk, dv, four, 0, 1);
+    else queries_with_keys(w, t, c, grad, dq, dk, dv, four, 0, 2);
   }
   for (long s = 0; s < w->S; s++)
     for (int j = 0; j < 4; j++) {
       V own = w->scale * four[j] * load(dk + s * GROUP + j * LANES);
-      put(out_k + (n * w->S + s) * w->D + c + j * LANES, own, left - j * LANES);
+      put(out_k + s * w->D + c + j * LANES, own, left - j * LANES);
     }
-  for (int j = 0; j < 4; j++) store(out_v + n * w->padded + c + j * LANES, dv[j]);
+  for (int j = 0; j < 4; j++) store(out_v + c + j * LANES, dv[j]);
 }
 
-/* From the gradient of the scores [N, T, S] those of q, k and v. */
+/* From the gradient of the scores [N, T, S] those of q, k and v */
 CALLED void backward(const float *q, const float *k, const float *v, const float *grad, float *dq, float *dk, float *dv,
-              float *room, const long *sizes, int threads) {
-  Work w = begin(q, k, v, room, sizes, threads);
-  long groups = w.padded / GROUP;
-  float *sums = w.rest + threads * w.S * GROUP;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-  for (long i = 0; i < w.N * groups; i++)
-    slopes(&w, i / groups, i % groups * GROUP, grad, dq, w.rest + omp_get_thread_num() * w.S * GROUP, dk, sums);
-  for (long d = 0; d < w.D; d++) {
+                     float *room, const long *sizes, int threads) {
+  Work all = begin(v, room, sizes);
+  int apart = is_apart(all.N, threads);
+  long rows = all.alone ? 0 : all.T + all.S, each = of_rows(all.T, all.S, all.padded), keys = all.S * GROUP;
+  float *sums = room + 2 * all.padded, *rest = sums + all.N * all.padded;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    float *dk_room = rest + omp_get_thread_num() * keys;
+    float *own = rest + threads * keys + (apart ? omp_get_thread_num() * each : 0);
+    if (apart) {
+#pragma omp for schedule(dynamic)
+      for (long n = 0; n < all.N; n++) {
+        Work w = at_sequence(&all, q, k, own, n);
+        for (long i = 0; i < rows; i++) prepare(&w, i);
+        for (long c = 0; c < w.padded; c += GROUP)
+          slopes(&w, c, grad + n * w.T * w.S, dq + n * w.T * w.D, dk_room, dk + n * w.S * w.D, sums + n * w.padded);
+      }
+    } else {
+      for (long n = 0; n < all.N; n++) {
+        Work w = at_sequence(&all, q, k, own, n);
+#pragma omp for schedule(static)
+        for (long i = 0; i < rows; i++) prepare(&w, i);
+#pragma omp for schedule(dynamic)
+        for (long c = 0; c < w.padded; c += GROUP)
+          slopes(&w, c, grad + n * w.T * w.S, dq + n * w.T * w.D, dk_room, dk + n * w.S * w.D, sums + n * w.padded);
+      }
+    }
+  }
+  for (long d = 0; d < all.D; d++) {
     double total = 0;
-    for (long n = 0; n < w.N; n++) total += sums[n * w.padded + d];
+    for (long n = 0; n < all.N; n++) total += sums[n * all.padded + d];
     dv[d] = (float)total;
   }
 }
