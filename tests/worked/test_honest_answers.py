@@ -30,14 +30,21 @@ LAYERS = [
 ]
 
 
-def made(chance: random.Random) -> Problem:
+DEEP = [
+    "Y: decoder_layer(X, X, W, W, W, W, W, W, W, W)",
+    "Y: multi_head(X @ W, W, W, W, W, heads=3)",
+    "Y: encoder_layer(X, W, W, W, W, W, scale=root)",
+]
+
+
+def made(chance: random.Random, layers: list[str] = LAYERS) -> Problem:
     """A problem with numbers drawn by chance."""
     rows = chance.randint(2, 4)
     x, w = (
         [[round(chance.uniform(-2, 2), chance.choice((0, 1, 2))) for _ in range(3)] for _ in range(count)]
         for count in (rows, 3)
     )
-    return problem_from(f"title: made\ngiven:\n  X: {x}\n  W: {w}\nsteps:\n  {chance.choice(LAYERS)}\n")
+    return problem_from(f"title: made\ngiven:\n  X: {x}\n  W: {w}\nsteps:\n  {chance.choice(layers)}\n")
 
 
 def problems(chance: random.Random, count: int) -> list[Problem]:
@@ -60,6 +67,14 @@ def test_honest_answers_in_significant_digits_are_never_marked_wrong(group: int)
 @pytest.mark.parametrize("group", range(3))
 def test_honest_answers_with_cells_left_blank_are_never_marked_wrong(group: int) -> None:
     never_wrong(random.Random(2_000 + group), HONEST // GROUPS, significant=False, blank=0.4)
+
+
+@pytest.mark.parametrize("seed", [181, *range(12)])
+def test_honest_answers_through_twenty_steps_are_never_marked_wrong(seed: int) -> None:
+    chance = random.Random(seed)
+    answer = honest(made(chance, DEEP), chance, significant=True)
+    if answer is not None:
+        assert mark(answer).counts["wrong"] == mark(answer).counts["follows"] == 0
 
 
 def never_wrong(chance: random.Random, count: int, significant: bool, blank: float = 0.0) -> None:

@@ -14,8 +14,8 @@ from torch import Tensor
 from regard.worked.known import Known, Recipe, View
 from regard.worked.tolerance import Interval
 
-WALKS = 32
-MOST_WORKED = 4_000
+WALKS = 64
+MOST_WORKED = 5_000
 """Times that a step is worked in one answer, under half a second; beyond, no more is known of the steps that follow."""
 MOST_CELLS = 5_000_000
 """Made on the way in one answer."""
