@@ -149,6 +149,13 @@ def turned_on_itself() -> Tensor:
     return whole.to_dense() + 1
 
 
+def fake() -> Tensor:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.empty(3, 4) * 2 + 1
+
+
 # What it computes, and its first cell.
 OF_OTHER_LAYOUTS: dict[str, tuple[Callable[[], Tensor], str]] = {
     "nested": (lambda: torch.nested.to_padded_tensor(nested() * 2, 0.0) + 1, "3 = 2 + 1"),
@@ -158,6 +165,7 @@ OF_OTHER_LAYOUTS: dict[str, tuple[Callable[[], Tensor], str]] = {
     "sparse in place": (turned_on_itself, "3 = 2 + 1"),
     "rows of it": (lambda: torch.eye(3).to_sparse_csr() @ torch.ones(3, 2) + 1, "2 = 1 + 1"),
     "mkldnn": (lambda: (torch.ones(2, 3).to_mkldnn() + torch.ones(2, 3).to_mkldnn()).to_dense() * 2, "4 = 2·2"),
+    "fake": (fake, "output[0, 0] ≈ empty[0, 0]·2 + 1"),
     "meta": (lambda: torch.empty(3, 4, device="meta") * 2 + 1, "output[0, 0] ≈ empty[0, 0]·2 + 1"),
 }
 

@@ -116,12 +116,35 @@ class Geometry(NamedTuple):
         """Of every cell, in the shape of the tensor."""
         return IndexMap(self.strides, self.offset).everywhere(self.shape)
 
+    def _strided(self, other: "Geometry") -> IndexMap | None:
+        """The map to one that fills its places, in whatever order its axes lie, where no step of this one carries over
+        from one axis of it to the next; None otherwise.
+        """
+        if not other.dense or not (other.offset <= self.offset and self.last <= other.last):
+            return None
+        lies = zip(other.strides, other.shape, row_strides(other.shape), strict=True)
+        axes = sorted((each for each in lies if each[1] > 1), reverse=True)
+        counts, flats = [0] * len(axes), []
+        steps = [(self.offset - other.offset, 2), *zip(self.strides, self.shape, strict=True)]
+        for step, n in steps:
+            flat = 0
+            for k, (stride, _, row) in enumerate(axes):
+                digit, step = divmod(step, stride)
+                flat += digit * row
+                counts[k] += digit * max(n - 1, 0)
+            flats.append(flat)
+        inside = all(count < size for count, (_, size, _) in zip(counts, axes, strict=True))
+        return IndexMap(tuple(flats[1:]), flats[0]) if inside else None
+
     def to(self, other: "Geometry") -> IndexMap:
         """From places of this tensor to flat indices of another in the same storage; -1 where that has no cell."""
         if other.row_by_row and other.offset <= self.offset and self.last <= other.last:
             return IndexMap(self.strides, self.offset - other.offset)
         if self[:3] == other[:3]:
             return IndexMap(row_strides(self.shape))
+        strided = self._strided(other)
+        if strided is not None:
+            return strided
         found = np.full(max(other.last - other.offset + 1, 0), -1, np.int64)
         found[other.addresses().reshape(-1) - other.offset] = np.arange(other.size)
         here = self.addresses() - other.offset

@@ -131,6 +131,11 @@ def dense(tensor: Tensor) -> bool:
     return tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized
 
 
+def real(tensor: Tensor) -> bool:
+    """Whether it has numbers: those on `meta` and PyTorch's fake ones have a shape alone."""
+    return type(tensor).__name__ != "FakeTensor" and not tensor.is_meta
+
+
 def _together(layers: list[Layer], at: Geometry) -> bool:
     """Whether the layers have between them every cell of a tensor."""
     if not all(layer.at.alike(at) for layer in layers):

@@ -70,7 +70,9 @@ def operation(function: Any) -> Operation:
     if base in IN_PLACE_VIEWS:
         plain, views, writes = base.removesuffix("_"), True, ()
     full = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
-    composite = torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd")
+    # Those of `prim` are none of the dispatcher's.
+    known = torch._C._dispatch_has_kernel(full)
+    composite = known and torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd")
     name = f"{function.namespace}.{plain}"
     results = tuple(each.name for each in schema.arguments if each.is_out)
     return Operation(name, views, UNSAID.get(name, writes), results, composite)

@@ -19,8 +19,10 @@ Kind = Literal["weights", "signed", "plain"]
 Axes = tuple[tuple[str, ...] | None, ...]
 
 
+PLAIN = frozenset({torch.float32, torch.float64, torch.int64, torch.int32, torch.bool})
+"""Dtypes whose numbers are read where they lie."""
 AT_ONCE = 20_000
-"""Numbers of a view up to which all are read and kept when one is asked for."""
+"""Numbers up to which all are read and kept when one is asked for, where they do not lie row by row."""
 
 
 @dataclass(eq=False, slots=True)
@@ -119,6 +121,11 @@ class Step:
         """Its numbers at flat indices, those of a big move read where they stand; None where they were left out."""
         if self.held is None and self._array is None and self.size > AT_ONCE and isinstance(self.rule, Move):
             return None if self.derivation is None else self.derivation.moved(self, self.rule, flat)
+        if self.held is not None and self._array is None and self.size > AT_ONCE and self.shape:
+            tensor = self.held.read(self.name).detach()
+            if tensor.device.type == "cpu" and not tensor.is_contiguous() and tensor.dtype in PLAIN:
+                strided: np.ndarray[Any, Any] = tensor.numpy()
+                return strided[np.unravel_index(flat, self.shape)]
         array = self.array
         return None if array is None else array[flat]
 

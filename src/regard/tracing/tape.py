@@ -13,7 +13,7 @@ from regard.tracing.derivation import GIVEN
 from regard.tracing.dispatch import Dispatch
 from regard.tracing.geometry import Geometry
 from regard.tracing.gradients import Gradients
-from regard.tracing.memory import Layer, Memory, dense
+from regard.tracing.memory import Layer, Memory, dense, real
 from regard.tracing.modules import Modules
 from regard.tracing.operations import Operation, outputs_in, role_of, written_by
 from regard.tracing.primitives import primitives
@@ -170,7 +170,7 @@ class Tape:
         """A record of a tensor that holds its own numbers."""
         number, size, plain = len(self.records), tensor.numel(), dense(tensor)
         held = None
-        if plain and not tensor.is_meta and (called is None or self._largest is None or size <= self._largest):
+        if plain and real(tensor) and (called is None or self._largest is None or size <= self._largest):
             if called is not None:
                 self._count(size, operation)
             held = Held(tensor)

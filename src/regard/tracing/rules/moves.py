@@ -13,7 +13,7 @@ from regard.tracing.rules.table import rule
 
 
 @rule(
-    "move", "clone", "repeat", "flip", "roll", "index_select", "index", "gather", "take", "tril", "triu",
+    "move", "repeat", "flip", "roll", "index_select", "index", "gather", "take", "tril", "triu",
     "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "reflection_pad1d", "reflection_pad2d", "replication_pad1d",
     "replication_pad2d", "masked_select", "diag_embed", "select_backward", "slice_backward", "diagonal_backward",
     "view_copy", "permute_copy", "expand_copy", "unfold_copy", "select_copy", "slice_copy",
@@ -28,6 +28,11 @@ def copied(c: Call, source: Source) -> Move:
     """Every cell from the one at its place."""
     c.at(source)
     return Move((Piece(source.step, (0,) * len(c.shape), c.shape, c.operands[-1].map),))
+
+
+@rule("move", "clone")
+def clone(c: Call) -> Move:
+    return copied(c, c.source("self"))
 
 
 @rule("each", "fill")
