@@ -59,10 +59,10 @@ def available() -> bool:
 
 
 @cache
-def _fit(device: torch.device) -> bool:
-    """Whether the GPU multiplies bfloat16 (from Ampere on), and a program may hold what the widest tiles need."""
+def _room(device: torch.device) -> int:
+    """The bytes that a program may hold beside its registers; 0 on a GPU that does not multiply bfloat16."""
     facts = torch.cuda.get_device_properties(device)
-    return facts.major >= 8 and facts.shared_memory_per_block_optin >= 99 << 10
+    return int(getattr(facts, "shared_memory_per_block_optin", 0)) if facts.major >= 8 else 0
 
 
 def obstacle(call: Call) -> str | None:
@@ -73,7 +73,8 @@ def obstacle(call: Call) -> str | None:
         return said
     if not available():
         return "triton is not installed"
-    return None if _fit(call.query.device) else "this GPU is older than Ampere"
+    needed = (160 << 10) if _trains(call) and max(call.shape[-2:]) > WIDE else 96 << 10
+    return None if _room(call.query.device) >= needed else "this GPU holds too little at a time"
 
 
 def unlike(call: Call) -> str | None:
@@ -100,12 +101,17 @@ def unlike(call: Call) -> str | None:
         return "heads of queries must be a multiple of those of keys and values"
     if max(call.query.shape[-1], call.given_value.shape[-1]) > WIDEST:
         return f"heads are wider than {WIDEST}"
-    trains = torch.is_grad_enabled() and any(each.requires_grad for each in four)
+    trains = _trains(call)
     if trains and max(call.shape[-2:]) > SHORT:
         return f"gradients of more than {SHORT} places are not computed at a time"
     if trains and max(call.shape[-2:]) > WIDE and max(call.query.shape[-1], call.given_value.shape[-1]) > WIDE:
         return f"gradients of more than {WIDE} places are computed of heads up to {WIDE} wide"
     return f"there are more than {LONGEST} keys" if call.shape[-1] > LONGEST else None
+
+
+def _trains(call: Call) -> bool:
+    three = (call.query, call.given_key, call.given_value)
+    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in three)
 
 
 def run(call: Call) -> Tensor:
