@@ -13,7 +13,7 @@ from regard.models.fused.linear import Joined, copied, linear
 from regard.models.fused.logits import logits
 from regard.models.fused.loss import smoothed
 from regard.models.fused.sums import Sums
-from regard.models.fused.words import words
+from regard.models.fused.words import Reading, words
 
 triton = pytest.importorskip("triton", reason="Triton is not installed (it is made for Linux)")
 pytestmark = pytest.mark.skipif(
@@ -185,16 +185,27 @@ def test_places_of_one_pass_do_not_stand_in_one_anothers_way() -> None:
 def test_words_are_embedded_scaled_and_placed(places: bool) -> None:
     tokens = torch.randint(0, 30, (5, 7), generator=torch.Generator().manual_seed(0))
     table, at = some(30, 24), some(7, 24, seed=1) if places else None
-    x, like = words(tokens, table, 3.0, at, drawn()), functional.embedding(tokens, table) * 3.0
+    x, like = words(tokens, Reading(table), 3.0, at, drawn()), functional.embedding(tokens, table) * 3.0
     like = (like if at is None else like + at).flatten(0, 1)
     torch.testing.assert_close(x, like)
     inputs = [table, *([at] if at is not None else [])]
     torch.testing.assert_close(gradients((x,), inputs), gradients((like,), inputs), rtol=1e-5, atol=1e-5)
 
 
+def test_a_table_that_two_read_has_the_gradient_of_both() -> None:
+    first, second = (
+        torch.randint(0, 30, size, generator=torch.Generator().manual_seed(0)) for size in ((5, 7), (2, 3))
+    )
+    table = some(30, 24)
+    reading = Reading(table)
+    found = tuple(words(each, reading, 3.0, None, drawn()) for each in (first, second))
+    like = tuple(functional.embedding(each, table).flatten(0, 1) * 3.0 for each in (first, second))
+    torch.testing.assert_close(gradients(found, [table]), gradients(like, [table]), rtol=1e-5, atol=1e-5)
+
+
 def test_words_drop_the_same_backward() -> None:
     tokens, table, at = torch.arange(30).view(5, 6), torch.ones(30, 24).requires_grad_(), torch.ones(6, 24)
-    x = words(tokens, table, 2.0, at, drawn(SHARE))
+    x = words(tokens, Reading(table), 2.0, at, drawn(SHARE))
     assert torch.unique(x).tolist() == pytest.approx([0.0, 3 / (1 - SHARE)])
     (of_table,) = torch.autograd.grad(x.sum(), [table])
     torch.testing.assert_close(of_table, (x != 0).detach() * (2 / (1 - SHARE)))

@@ -228,7 +228,7 @@ def words_kernel(
 def dropped_kernel(
     x_ptr, seed_ptr, out_ptr, rows, place, level, scale, D: tl.constexpr, BR: tl.constexpr, BD: tl.constexpr
 ):
-    """What was dropped at this place, dropped again."""
+    """What was dropped at this place, dropped again; the rest times the scale."""
     row, d = tl.program_id(0) * BR + tl.arange(0, BR), tl.arange(0, BD)
     real = (row < rows)[:, None] & (d < D)[None, :]
     at = row.to(tl.int64)[:, None] * D + d[None, :]

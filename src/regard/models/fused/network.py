@@ -20,7 +20,7 @@ from regard.models.fused.linear import Group, Joined, copied, linear
 from regard.models.fused.logits import logits
 from regard.models.fused.looking import Heads, Memory, looked, own
 from regard.models.fused.sums import Sums
-from regard.models.fused.words import words
+from regard.models.fused.words import Reading, words
 from regard.models.layers import Block
 from regard.models.transformer import Stack, Transformer
 from regard.models.words import Words
@@ -86,6 +86,13 @@ class Pass(NamedTuple):
 
     chance: Chance
     sums: Sums
+    tables: dict[int, Reading]
+
+    def reading(self, table: Tensor) -> Reading:
+        """The same for source and target where they share a table."""
+        if id(table) not in self.tables:
+            self.tables[id(table)] = Reading(table)
+        return self.tables[id(table)]
 
 
 class Fused:
@@ -102,16 +109,9 @@ class Fused:
 
     def __call__(self, source: Tensor, target: Tensor, lengths: Tensor | None = None) -> Tensor:
         with torch.autocast(target.device.type, enabled=False):
-            run = Pass(
-                Chance(target.device),
-                Sums(
-                    self.vectors,
-                    max(source.numel(), target.numel()),
-                    self.model.settings.width,
-                    len(target),
-                    self.beside,
-                ),
-            )
+            rows, width = max(source.numel(), target.numel()), self.model.settings.width
+            sums = Sums(self.vectors, rows, width, len(target), self.beside)
+            run = Pass(Chance(target.device), sums, {})
             encoding, decoding, sources, table = self._copied()
             memory, across = None, self._heads(target, source.shape[1], None, causal=False)
             if self.model.encoder is not None:
@@ -148,7 +148,8 @@ class Fused:
     ) -> Tensor:  # fmt: skip
         """[N, D]: what stands at the top of a stack, normalised."""
         settings, share = self.model.settings, stack.dropout
-        x = words(tokens, table.vectors.weight, table.scale, self._places(stack, tokens), run.chance.at(share))
+        reading = run.reading(table.vectors.weight)
+        x = words(tokens, reading, table.scale, self._places(stack, tokens), run.chance.at(share))
         a: Tensor | None = None
         b: Tensor | None = None
 
