@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Device, Ensemble, Quiet, Threads, opened
+from regard.cli.opening import Device, Ensemble, Quiet, Threads, check_outputs, opened
 from regard.cli.translate import search_settings
 
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ def evaluate(
     """Score a model: by its measures, by length, with what lies behind a low score."""
     from regard.evaluation import tables
 
+    check_outputs(report, json, picture=plot)
     how = _How(to, search_settings(settings, beam=beam), measure or [], lowercase, tokenize, perplexity, quiet)
     examples = _examples(data or [], first, group)
     asked = opened(model, device, threads, ensemble=ensemble)
+    how.check(asked, examples)
     found = how.assess(asked, examples, Path(model).resolve().name)
     print(f"{found.model} on {examples.name}, {len(examples):,} examples\n\n{tables.scores(found)}\n")
     print(tables.lengths([found]))
@@ -104,9 +106,12 @@ def compare(
 
     if len(models) < 2:
         raise Misuse(f"compare: expected two models or more; got {len(models)} (regard evaluate takes one)")
+    check_outputs(report, json, picture=plot)
     how = _How(to, search_settings(settings, beam=beam), measure or [], lowercase, tokenize, perplexity, quiet)
     examples = _examples(data, first, group)
     loaded = {name: opened(model, device, threads) for name, model in zip(_names(models), models, strict=True)}
+    for each in loaded.values():
+        how.check(each, examples)
     found = [how.assess(each, examples, name) for name, each in loaded.items()]
     print(f"{len(examples):,} examples of {examples.name}\n")
     print(tables.comparison([each.model for each in found], compared(found)))
@@ -124,6 +129,14 @@ class _How(NamedTuple):
     tokenize: str | None
     perplexity: bool
     quiet: bool
+
+    def check(self, model: "Pipeline", examples: "Examples") -> None:
+        """That the model can be measured so, before any is asked."""
+        from regard.evaluation.measures import Options
+        from regard.pipeline.scoring import check
+
+        Options(self.lowercase, self.tokenize)
+        check(model, examples, self.measures, self.perplexity)
 
     def assess(self, model: "Pipeline", examples: "Examples", name: str) -> "Assessment":
         from regard.evaluation.measures import Options

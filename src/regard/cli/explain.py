@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Device, Threads, opened
+from regard.cli.opening import Device, Threads, as_asked, check_outputs, opened
 from regard.cli.translate import Settings, search_settings
 
 
@@ -41,19 +41,23 @@ def explain(
     from regard.evaluation.pictures.terminal import heat
     from regard.pipeline.explaining_answers import explain_any
 
+    check_outputs(html, picture=picture)
     loaded = opened(model, device, threads)
     search = search_settings(settings, beam=beam)
     told = explain_any(loaded, text, to=to, settings=search, candidates=candidates)
+    with as_asked():
+        look = told.look(layer, head)
     columns = shutil.get_terminal_size().columns
     print(told.lines(columns if sys.stdout.isatty() else None))
-    if (look := told.look(layer, head)) is not None:
+    if look is not None:
         print(f"\n{heat(*look, width=columns)}")
     if picture is not None:
         from regard.cli.plot import drawn
 
         drawn(lambda: told.picture(layer, head), picture, font)
     if step is not None and html is None:
-        print(f"\n{told.derivation(step - 1).text(only=only)}")
+        with as_asked():
+            print(f"\n{told.derivation(step - 1).text(only=only)}")
     if html is not None:
         from regard.support.atomic import write_text
 

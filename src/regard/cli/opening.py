@@ -1,6 +1,7 @@
 """What several commands do before their work: find the model, set the threads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,6 +143,28 @@ def _known(device: str) -> str:
     if kind == "cuda" and not torch.cuda.is_available():
         raise Misuse(f"--device {device}: this PyTorch sees no GPU")
     return device
+
+
+@contextmanager
+def as_asked() -> Iterator[None]:
+    """What the library refuses here was asked for by the person: a layer there is not, a step without a name."""
+    try:
+        yield
+    except (Misuse, UnicodeError):
+        raise
+    except ValueError as error:
+        raise Misuse(str(error)) from None
+
+
+def check_outputs(*paths: Path | None, picture: Path | None = None) -> None:
+    """That files can be written where they are wanted, before the work whose results they are to hold."""
+    for path in filter(None, (*paths, picture)):
+        if not path.parent.is_dir():
+            raise Misuse(f"{path}: there is no folder {path.parent}")
+    if picture is not None:
+        from regard.evaluation.pictures import kind_of
+
+        kind_of(picture)
 
 
 def made_of(model: "Pipeline | Fast", path: Path | None, **settings: Any) -> Mapping[str, Any]:

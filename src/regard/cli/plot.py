@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.app import app
-from regard.cli.opening import Threads, opened
+from regard.cli.opening import Threads, as_asked, opened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,11 +67,12 @@ def alignment(
     attention = result.attention
     if attention is None:
         raise Misuse("there are no words in the text")
-    if every:
+    with as_asked():
         stacked, names, rows, columns = attention.every_head(layer)
+        weights, _, _ = attention.of_words(layer, head)
+    if every:
         drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=result.text), output, font)
         return
-    weights, rows, columns = attention.of_words(layer, head)
     drawn(lambda: heat.alignment(weights, rows, columns, title=result.text), output, font)
 
 
@@ -92,7 +93,8 @@ def heads(
 
     loaded = opened(model, threads=threads)
     attention = inside(loaded, text, to).attention
-    stacked, names, rows, columns = attention.every_head(layer)
+    with as_asked():
+        stacked, names, rows, columns = attention.every_head(layer)
     drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=text), output, font)
     if word is not None:
         print("\n".join([*joined_by(attention, word), "", *joined_most(attention, word)]))

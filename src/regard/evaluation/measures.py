@@ -26,6 +26,12 @@ class Options:
     tokenize: str | None = None
     """sacreBLEU's tokenizer (13a, zh, ja-mecab, char, flores200, none, …); None is its choice."""
 
+    def __post_init__(self) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+
+        if self.tokenize is not None and self.tokenize not in BLEU.TOKENIZERS:
+            raise Misuse(unknown("tokenizer", self.tokenize, BLEU.TOKENIZERS))
+
 
 def bleu(outputs: Outputs, references: References, options: Options) -> Score:
     return scoring.text_score("bleu", outputs, references, lowercase=options.lowercase, tokenize=options.tokenize)

@@ -8,6 +8,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from regard.support.errors import Failure
+
 Text = Literal["bleu", "chrf", "ter"]
 A = TypeVar("A")
 B = TypeVar("B")
@@ -49,7 +51,10 @@ def metric_of(name: Text, *, lowercase: bool, tokenize: str | None) -> Any:
     from sacrebleu.metrics.ter import TER
 
     if name == "bleu":
-        return BLEU(lowercase=lowercase, tokenize=tokenize)
+        try:
+            return BLEU(lowercase=lowercase, tokenize=tokenize)
+        except RuntimeError as error:  # its tokenizers of some languages are packages of their own
+            raise Failure(f"tokenizer {tokenize}: {' '.join(str(error).split())}") from None
     return CHRF(lowercase=lowercase) if name == "chrf" else TER(case_sensitive=not lowercase)
 
 

@@ -147,7 +147,10 @@ class ToFile:
         self._made_of = dict(made_of)
         self.done, size = (0, 0) if fresh else self._found()
         """Lines of the input whose results are there already."""
-        self._file = self._part.open("r+b" if size else "wb")
+        try:
+            self._file = self._part.open("r+b" if size else "wb")
+        except OSError as error:  # names the file as it was given, not the one that grows beside it
+            raise OSError(error.errno, error.strerror, str(path)) from None
         self._file.seek(size)
         self._file.truncate()
 

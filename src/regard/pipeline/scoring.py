@@ -7,7 +7,7 @@ from typing import Any
 from regard.decoding.settings import SearchSettings
 from regard.evaluation.assessment import Assessment, assess, words_of
 from regard.evaluation.by_length import by_length
-from regard.evaluation.measures import Options
+from regard.evaluation.measures import Options, chosen
 from regard.evaluation.perplexity import perplexity_of
 from regard.evaluation.reading import Examples
 from regard.evaluation.scores import Score
@@ -38,8 +38,7 @@ def evaluate(
     quiet: bool = True,
 ) -> Assessment:
     """Ask the model for all the sources and assess what it says."""
-    if KINDS.get(model.task) != examples.kind:
-        raise Misuse(f"{examples.name}: holds {examples.kind}, and this model was built to {model.task}")
+    check(model, examples, measures, with_perplexity)
     if examples.kind == "alone":
         return _told_by_perplexity(model, examples, name)
     search = SearchSettings() if search is None else search
@@ -60,6 +59,20 @@ def evaluate(
         name, examples, [_plain(each) for each in answers], measures=measures, options=options, further=further,
         unknown=[each.unknown for each in texts], ended=[each.ending == "end" for each in texts], settings=settings,
     )  # fmt: skip
+
+
+def check(model: Pipeline, examples: Examples, measures: Sequence[str] = (), with_perplexity: bool = False) -> None:
+    """Raise a Misuse where the model cannot be measured so, before it is asked for anything."""
+    if KINDS.get(model.task) != examples.kind:
+        raise Misuse(f"{examples.name}: holds {examples.kind}, and this model was built to {model.task}")
+    if not len(examples):
+        raise Misuse(f"{examples.name}: there is nothing in it to measure a model on")
+    if examples.kind == "alone":
+        return
+    chosen(examples.kind, measures, examples.references)
+    texts = isinstance(model.model, SequenceModel) and all(isinstance(each, str) for each in examples.sources)
+    if with_perplexity and not texts:
+        raise Misuse(f"perplexity: is that of texts out of texts; this model was built to {model.task}")
 
 
 def _told_by_perplexity(model: Pipeline, examples: Examples, name: str) -> Assessment:
@@ -91,11 +104,9 @@ def _perplexity(model: Pipeline, examples: Examples, to: str | None) -> Score:
     """Of the first references."""
     from regard.pipeline.sources import target_language
 
-    if not isinstance(model.model, SequenceModel) or not all(isinstance(each, str) for each in examples.sources):
-        raise Misuse(f"perplexity: is that of texts out of texts; this model was built to {model.task}")
     source, target = model.tokenizer("source"), model.tokenizer("target")
     language = target_language(to, source.languages, model.about)
     return perplexity_of(
-        model.model, source.encode_batch(list(examples.sources), language=language),
+        model.sequence_model(), source.encode_batch(list(examples.sources), language=language),
         target.encode_batch([several[0] for several in examples.references]),
     )  # fmt: skip

@@ -16,7 +16,10 @@ def writing(path: str | Path, mode: str = "wb", **options: Any) -> Iterator[IO[A
     exception inside the block leaves what stood at `path` as it was.
     """
     target = Path(path)
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:  # names the file as it was given, not the one beside it
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, mode, **options) as file:
             yield file

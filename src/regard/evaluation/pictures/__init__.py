@@ -37,12 +37,18 @@ def figure(width: float, height: float) -> "Figure":
 def saved(picture: "Figure", path: str | Path) -> Path:
     """Write it atomically, in the format that the name's ending says."""
     path = Path(path)
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in KINDS:
-        raise Misuse(f"{path}: pictures are written as {', '.join(KINDS)}; the name must end so")
+    kind = kind_of(path)
     with writing(path) as file:
         file.write(drawn(picture, kind))
     return path
+
+
+def kind_of(path: Path) -> str:
+    """The format that a name asks for."""
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in KINDS:
+        raise Misuse(f"{path}: pictures are written as {', '.join(KINDS)}; the name must end so")
+    return kind
 
 
 def drawn(picture: "Figure", kind: str = "png", dpi: int = 160) -> bytes:
