@@ -215,7 +215,7 @@ def test_a_worksheet_goes_to_a_file_or_here(regard) -> None:  # type: ignore[no-
         (["worksheet", "self-attention", "--part", "all"], "unknown part 'all'"),
         (["worksheet", "self-attention", "-d", "1"], "digits: expected a whole number from 2 to 6; got 1"),
         (["new-problem", "no/folder/x.yaml"], "no/folder/x.yaml: cannot be written"),
-        (["work", "latin.yaml"], "latin.yaml: not UTF-8 at byte 7; a problem file is UTF-8 text"),
+        (["work", "latin.yaml"], "latin.yaml:2:9: not UTF-8, as a problem file is"),
         (["work", "big.yaml"], "big.yaml: a problem file has at most 500000 bytes; this one is larger"),
         (["check", "loop.yaml"], "loop.yaml:1:1: this is itself an answer; an answer names the problem it answers"),
         (["check", "far.yaml"], "far.yaml:1:10: problem: 'gone.yaml': no such file beside this one"),
@@ -225,7 +225,7 @@ def test_misuse_is_one_line_and_status_2(arguments: list[str], said: str, regard
     Path("empty").mkdir()
     Path("unanswered").mkdir()
     Path("unanswered/a.yaml").write_text("given: {X: 1}\nsteps: {Y: X}\n")
-    Path("latin.yaml").write_bytes("title: é".encode("latin-1"))
+    Path("latin.yaml").write_bytes("about: ü\ntitle: ".encode() + b"a\xe9")
     Path("big.yaml").write_bytes(b"#" * 500_001)
     Path("loop.yaml").write_text("problem: loop.yaml\nclaimed: {}\n")
     Path("far.yaml").write_text("problem: gone.yaml\nclaimed: {}\n")

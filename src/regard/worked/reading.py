@@ -10,6 +10,7 @@ from regard.worked.cells import is_blank, read_cells
 from regard.worked.guessing import unknown
 from regard.worked.limits import MOST_BYTES, MOST_CELLS_IN_ALL, MOST_NAMES, MOST_PARTS, spelled
 from regard.worked.lines import List, Mapping, Text, Tree, read_lines
+from regard.worked.places import Place
 from regard.worked.problem import Claimed, Given, Problem
 from regard.worked.sections import Sections, printable
 from regard.worked.shipped import is_there, located, shipped
@@ -33,9 +34,11 @@ def _read(path_or_name: str | Path, asked: bool) -> Problem:
     if len(data) > MOST_BYTES:
         raise Misuse(f"{path}: a problem file has at most {MOST_BYTES} bytes; this one is larger")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Misuse(f"{path}: not UTF-8 at byte {error.start}; a problem file is UTF-8 text") from None
+        line = data[: error.start].rpartition(b"\n")[2]
+        at = Place(data[: error.start].count(b"\n") + 1, len(line.decode("utf-8")) + 1)
+        raise Misuse(f"{path}:{at}: not UTF-8, as a problem file is") from None
     return _Reader(str(path), asked).problem(read_lines(text, str(path)))
 
 
