@@ -1,16 +1,14 @@
 """Additive attention: ours, plain PyTorch, torch.compile, and the limit, side by side in one run.
 
-    python benchmarks/additive.py [--device cuda|cpu] [--rounds N] [--plot FILE] [--threads N]
+    python benchmarks/additive.py [--rounds N] [--plot FILE]
 
-On a GPU: v · tanh(q + k) → softmax → mixing at width 512 in bfloat16, about 8,192 queries in all, forward, and forward
-and backward, as a share of the hardware's tanh rate (measured in the same run), with peak memory against inputs +
-outputs + gradients; then a decoder's step (one query) against the larger of memory and tanh time. On a CPU: batch 16,
-64 queries and keys, width 256, float32.
+On a GPU (on a CPU: `additive_cpu.py`): v · tanh(q + k) → softmax → mixing at width 512 in bfloat16, about 8,192 queries
+in all, forward, and forward and backward, as a share of the hardware's tanh rate (measured in the same run), with peak
+memory against inputs + outputs + gradients; then a decoder's step (one query) against the larger of memory and tanh time.
 """
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 
 import torch
@@ -32,23 +30,18 @@ def ours(q: Tensor, k: Tensor, value: Tensor, v: Tensor) -> Tensor:
     return additive_attention(q, k, value, v, implementation="fused")
 
 
-def milliseconds(call: Call, rounds: int, device: str) -> float:
-    """The median; on a GPU by events."""
+def milliseconds(call: Call, rounds: int) -> float:
+    """The median, by events."""
     for _ in range(3):
         call()
     found = []
     for _ in range(rounds):
-        if device == "cuda":
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            call()
-            end.record()
-            torch.cuda.synchronize()
-            found.append(begin.elapsed_time(end))
-        else:
-            start = time.perf_counter()
-            call()
-            found.append((time.perf_counter() - start) * 1e3)
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(begin.elapsed_time(end))
     return statistics.median(found)
 
 
@@ -99,9 +92,9 @@ def on_gpu(rounds: int, plot: str | None) -> None:
         for name, run in (("plain", plain), ("torch.compile", torch.compile(plain)), ("regard", ours)):
             if name == "plain" and length > 1024:
                 continue
-            forward = milliseconds(lambda run=run, tensors=tensors: run(*tensors), rounds, "cuda")
+            forward = milliseconds(lambda run=run, tensors=tensors: run(*tensors), rounds)
             step = both(run, tensors)
-            whole = milliseconds(step, rounds, "cuda")
+            whole = milliseconds(step, rounds)
             memory = peak(step)
             base = base or [forward, whole]
             rows.append((name, length, forward, memory))
@@ -127,37 +120,8 @@ def decoder_steps(rate: float, rounds: int) -> None:
                 graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(graph):
                     run(q, k, value, v)
-                found.append(milliseconds(graph.replay, rounds, "cuda"))
+                found.append(milliseconds(graph.replay, rounds))
             print(f"one query, {batch:4} x {keys:<4} plain {found[0]:.4f} ms, ours {found[1]:.4f}, limit {limit:.4f}")
-
-
-def on_cpu(rounds: int, threads: int) -> None:
-    torch.set_num_threads(threads)
-    tensors = inputs(16, 64, 64, 256, "cpu", torch.float32)
-    truth = plain(*(each.double() for each in tensors))
-    runs = {"plain": plain, "torch.compile": torch.compile(plain), "regard": ours}
-    print(f"torch {torch.__version__}, {threads} threads, batch 16, 64 x 64, width 256, float32")
-    for name, run in list(runs.items()):
-        try:
-            run(*tensors)
-        except Exception as error:  # no C++ compiler, perhaps
-            print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:90]}")
-            del runs[name]
-    found: dict[str, list[list[float]]] = {name: [[], []] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            found[name][0].append(milliseconds(lambda run=run: run(*tensors), 3, "cpu"))
-            found[name][1].append(milliseconds(both(run, tensors), 3, "cpu"))
-    for name, run in runs.items():
-        forward, whole = (statistics.median(each) for each in found[name])
-        wrong = ((run(*tensors) - truth).norm() / truth.norm()).item()
-        faster = [
-            statistics.median(p / m for p, m in zip(found["plain"][i], found[name][i], strict=True)) for i in (0, 1)
-        ]
-        print(
-            f"{name:14} forward {forward:8.2f} ms ({faster[0]:5.1f} times plain), forward and backward {whole:8.2f} ms"
-            f" ({faster[1]:5.1f} times plain), error {wrong:.0e}"
-        )
 
 
 def draw(rows: list[tuple[str, int, float, float]], path: str) -> None:
@@ -176,15 +140,12 @@ def draw(rows: list[tuple[str, int, float, float]], path: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--plot")
     given = parser.parse_args()
-    if given.device == "cuda":
-        on_gpu(given.rounds, given.plot)
-    else:
-        on_cpu(given.rounds, given.threads)
+    if not torch.cuda.is_available():
+        raise SystemExit("additive: there is no GPU here; benchmarks/additive_cpu.py is for a CPU")
+    on_gpu(given.rounds, given.plot)
 
 
 if __name__ == "__main__":
