@@ -196,7 +196,7 @@ def every_form() -> Derivation:
         to.cellwise(f"compare {sign}", one > two, compare(sign, a, b), [truth, truth])
     to.cellwise("choose", torch.where(one > 0, one, two), choose(cell(2), a, b), [x, y, truth])
     for name in FUNCTIONS:
-        of = (a, b) if name in ("maximum", "minimum", "remainder", "floor_divide") else (a,)
+        of = (a, b) if name in ("maximum", "minimum", "remainder", "floor_divide", "atan2") else (a,)
         easy = {"maximum": torch.maximum(one, two), "minimum": torch.minimum(one, two), "relu": one.relu(),
                 "abs": one.abs(), "square": one**2, "exp": one.exp(), "sign": one.sign()}  # fmt: skip
         to.cellwise(name, easy.get(name, one), function(name, *of), [x, y])
