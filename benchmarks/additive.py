@@ -4,7 +4,7 @@
 
 On a GPU (on a CPU: `additive_cpu.py`): v · tanh(q + k) → softmax → mixing at width 512 in bfloat16, about 8,192 queries
 in all, forward, and forward and backward, as a share of the hardware's tanh rate (measured in the same run), with peak
-memory against inputs + outputs + gradients; then a decoder's step (one query) against the larger of memory and tanh time.
+memory against inputs + outputs + gradients; then a decoder's step (one query) against the larger of memory and tanh.
 """
 
 import argparse

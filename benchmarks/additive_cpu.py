@@ -3,8 +3,8 @@
     python benchmarks/additive_cpu.py [--threads N] [--rounds N] [--processor] [--decoder]
 
 v · tanh(q + k) → softmax → mixing in float32, forward, and forward and backward: batch 16, 64 queries and keys, width
-256 (16.8 M terms); longer; shorter; one query, as a decoder asks. Runs alternate; times are medians, and what is told is
-the median of the ratios of neighbours. `--processor` counts seconds of the processor instead of the clock's, for busy
+256 (16.8 M terms); longer; shorter; one query, as a decoder asks. Runs alternate; times are medians, and what is told
+is the median of the ratios of neighbours. `--processor` counts seconds of the processor and not the clock's, for busy
 machines (with one thread). `--decoder` times the training of a whole Bahdanau decoder with and without.
 """
 
