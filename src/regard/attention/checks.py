@@ -100,7 +100,7 @@ def _beside(name: str, given: Tensor, query: Tensor) -> None:
 
 
 def check_dropout(share: float) -> None:
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         raise ValueError(f"dropout: expected a share between 0 and 1; got {share!r}")
 
 

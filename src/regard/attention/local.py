@@ -29,6 +29,6 @@ def local_p(centre: Tensor, width: int, normalise: Normaliser = softmax) -> Loca
     if not isinstance(centre, Tensor) or not centre.is_floating_point():
         came = dtype_of(centre) if isinstance(centre, Tensor) else type(centre).__name__
         raise ValueError(f"local_p: centre must be a tensor of real numbers, one for each query; got {came}")
-    if not isinstance(width, int | float) or not width >= 1:
+    if not isinstance(width, (int, float)) or not width >= 1:
         raise ValueError(f"local_p: width must be 1 or more, for the bell has σ = width / 2; got {width!r}")
     return Local(around(centre.detach(), width), Gaussian(centre, width / 2, normalise))

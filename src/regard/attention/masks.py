@@ -118,7 +118,7 @@ def around(centre: Tensor, width: float) -> Mask:
         raise ValueError(f"around: centre must be a tensor, one number for each query; got {type(centre).__name__}")
     if not centre.is_floating_point():
         raise ValueError(f"around: centre must hold real numbers; got {dtype_of(centre)}")
-    if not isinstance(width, int | float) or not width >= 0:
+    if not isinstance(width, (int, float)) or not width >= 0:
         raise ValueError(f"around: width must be 0 or more; got {width!r}")
     return Around(centre, float(width))
 
@@ -127,7 +127,7 @@ def holds_cells(mask: "Mask") -> bool:
     """Whether the rule reads a table or one number a query: such a one cannot be asked place by place."""
     if isinstance(mask, _Joined):
         return holds_cells(mask.left) or holds_cells(mask.right)
-    return holds_cells(mask.of) if isinstance(mask, _Not) else isinstance(mask, Cells | Around)
+    return holds_cells(mask.of) if isinstance(mask, _Not) else isinstance(mask, (Cells, Around))
 
 
 def parts(mask: "Mask") -> list["Mask"]:

@@ -159,7 +159,7 @@ class Gumbel(Normaliser):
     """One hard choice forward, the soft one's gradient backward."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.temperature, int | float) or not self.temperature > 0:
+        if not isinstance(self.temperature, (int, float)) or not self.temperature > 0:
             raise ValueError(f"gumbel: temperature must be above 0; got {self.temperature!r}")
 
     def draw(self, scores: Tensor, generator: torch.Generator | None = None) -> Drawn:

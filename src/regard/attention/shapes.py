@@ -7,8 +7,11 @@ def broadcasts(own: tuple[int, ...], to: tuple[int, ...], both: bool = False) ->
     """Whether axes broadcast to those of another shape; with `both`, whether each may widen the other."""
     if len(own) > len(to) and not both:
         return False
-    pairs = zip(reversed(own), reversed(to), strict=False)
-    return all(size in (1, there) or (both and there == 1) for size, there in pairs)
+    # Neither all(…) nor zip over lengths that differ: the compiler of torch 2.9 cannot read them.
+    for axis in range(-min(len(own), len(to)), 0):
+        if own[axis] not in (1, to[axis]) and not (both and to[axis] == 1):
+            return False
+    return True
 
 
 def dtype_of(tensor: Tensor) -> str:

@@ -30,7 +30,7 @@ class ScaledDot(DotScore):
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.scale is not None and not (isinstance(self.scale, int | float) and math.isfinite(self.scale)):
+        if self.scale is not None and not (isinstance(self.scale, (int, float)) and math.isfinite(self.scale)):
             raise ValueError(f"scaled_dot: scale must be a finite number; got {self.scale!r}")
 
     def as_dot(self, query: Tensor, key: Tensor) -> AsDot:
@@ -47,7 +47,7 @@ class Cosine(DotScore):
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.temperature, int | float) or not self.temperature > 0:
+        if not isinstance(self.temperature, (int, float)) or not self.temperature > 0:
             raise ValueError(f"cosine: temperature must be above 0; got {self.temperature!r}")
 
     def as_dot(self, query: Tensor, key: Tensor) -> AsDot:

@@ -127,8 +127,7 @@ class Fused:
     def _encoded(self, source: Tensor, lengths: Tensor | None, layers: list[Layer], run: "Pass") -> Tensor:
         assert self.model.encoder is not None
         assert isinstance(self.model.encoder.input, Words)
-        # Where a sentence has no word its padding looks at the first place: what comes of it nobody reads.
-        heads = self._heads(source, source.shape[1], None if lengths is None else lengths.clamp(min=1), causal=False)
+        heads = self._heads(source, source.shape[1], lengths, causal=False)
         return self._climbed(self.model.encoder.stack, self.model.encoder.input, source, layers, heads, run)
 
     def _decoded(
@@ -216,7 +215,7 @@ def _without_bias(x: Tensor, joined: Joined, run: Pass) -> tuple[Tensor, Tensor 
 
 
 def normed(part: nn.Module | None) -> Normed:
-    assert isinstance(part, nn.LayerNorm | nn.RMSNorm)
+    assert isinstance(part, (nn.LayerNorm, nn.RMSNorm))
     shift = part.bias if isinstance(part, nn.LayerNorm) else None
     assert part.eps is not None
     return Normed(part.weight, shift, part.eps)

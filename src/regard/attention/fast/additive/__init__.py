@@ -91,9 +91,9 @@ def run(call: Call) -> Tensor:
 
 def under(score: Score, query: Tensor, key: Tensor) -> Hidden:
     """q and k so that the score is v · tanh(q + k)."""
-    if isinstance(score, ProjectedAdditive | ProjectedConcat):
+    if isinstance(score, (ProjectedAdditive, ProjectedConcat)):
         return _under(score.of, query, key)
-    assert isinstance(score, Additive | Concat)
+    assert isinstance(score, (Additive, Concat))
     return _under(score, query, score.project(key))
 
 
@@ -148,7 +148,7 @@ def _sides(mask: Mask) -> tuple[int, int] | None:
 
 
 def _at_end(mask: Mask) -> bool:
-    return isinstance(mask, Causal | Window) and mask.align == "end"
+    return isinstance(mask, (Causal, Window)) and mask.align == "end"
 
 
 def _each(counts: Tensor, leading: list[int], most: int, device: torch.device) -> Tensor:

@@ -77,13 +77,13 @@ def how() -> str:
 
 def hidden_of(score: Score) -> Additive | Concat | None:
     """The score that holds the parameters, where it is v · tanh of a sum."""
-    if isinstance(score, ProjectedAdditive | ProjectedConcat):
+    if isinstance(score, (ProjectedAdditive, ProjectedConcat)):
         return score.of
     if isinstance(score, Covered):
         return score.of.additive
     if isinstance(score, Coverage):
         return score.additive
-    return score if isinstance(score, Additive | Concat) else None
+    return score if isinstance(score, (Additive, Concat)) else None
 
 
 def scored(score: Score, query: Tensor, key: Tensor, kept: Kept | None) -> Tensor:
