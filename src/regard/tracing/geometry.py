@@ -123,7 +123,11 @@ class Geometry(NamedTuple):
         if not other.dense or not (other.offset <= self.offset and self.last <= other.last):
             return None
         lies = zip(other.strides, other.shape, row_strides(other.shape), strict=True)
-        axes = sorted((each for each in lies if each[1] > 1), reverse=True)
+        axes: list[tuple[int, int, int]] = []
+        for stride, n, row in sorted((each for each in lies if each[1] > 1), reverse=True):
+            if axes and axes[-1][0] == stride * n and axes[-1][2] == row * n:  # one goes on where the other ends
+                n *= axes.pop()[1]
+            axes.append((stride, n, row))
         counts, flats = [0] * len(axes), []
         steps = [(self.offset - other.offset, 2), *zip(self.strides, self.shape, strict=True)]
         for step, n in steps:
