@@ -63,6 +63,15 @@ def test_the_sum_and_its_norm_are_pytorchs(layer: bool, adds: bool, rows: int, w
     )
 
 
+def test_programs_that_walk_over_many_rows_add_them_all_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.models.fused.sums.WALKERS", 3)
+    x, a, b, weight, shift = some(101, 24), some(101, 24, seed=1), *(some(24, seed=i) for i in (2, 3, 4))
+    found = add_norm(x, a, b, Normed(weight, shift, 1e-5), drawn(), torch.float32, sums(weight, shift, b, width=1024))
+    like = x + (a + b), functional.layer_norm(x + (a + b), (24,), weight, shift)
+    inputs = [x, a, b, weight, shift]
+    torch.testing.assert_close(gradients(found, inputs), gradients(like, inputs), rtol=1e-4, atol=1e-4)
+
+
 def test_the_last_norm_has_a_gradient_where_the_sum_has_none() -> None:
     x, weight, shift = some(5, 24), some(24, seed=1), some(24, seed=2)
     y = add_norm(x, None, None, Normed(weight, shift, 1e-5), drawn(), torch.float32, sums(weight))[1]
