@@ -111,7 +111,9 @@ def load_folder(folder: str | Path, device: str = "cpu", *, keep: bool = False) 
     header = read_weights(folder / WEIGHTS, model, keep=keep)
     if header.get("model", own := fingerprint({key: held[key] for key in ("task", "network", "sizes")})) != own:
         raise Misuse(f"{folder / WEIGHTS}: belongs to another model than {MODEL} beside it; copy the folder whole")
-    tokenizers = {side: _tokenizer(folder, name) for side, name in held.get("tokenizers", {}).items()}
+    files = held.get("tokenizers", {})
+    read = {name: _tokenizer(folder, name) for name in dict.fromkeys(files.values())}
+    tokenizers = {side: read[name] for side, name in files.items()}
     return Loaded(model.to(device).eval(), task, tokenizers, tuple(held.get("names", ())), held.get("about", {}))
 
 
