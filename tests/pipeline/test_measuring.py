@@ -71,7 +71,12 @@ def test_a_model_is_scored_drawn_and_compared(folder: Path, data: Path, capsys: 
     assert Path("p.svg").read_text().startswith("<?xml")
     assert "nueve dos." in Path("r.html").read_text()
     with pytest.raises(SystemExit, match=r"^0$"):
-        cli.main(["compare", str(folder), str(folder), "--data", "pairs.tsv", "--measure", "wer", *more])
+        cli.main(
+            ["compare", str(folder), str(folder), "--data", "pairs.tsv", "--measure", "wer", "--perplexity", *more]
+        )
     out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.split("\n\n")[2].splitlines()] == [
+        "perplexity", "1:en-es-de", "2:en-es-de",
+    ]  # fmt: skip
     assert "errors a word" in out
     assert "as good as 1:en-es-de to the last digit" in out

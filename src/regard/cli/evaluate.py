@@ -114,8 +114,8 @@ def compare(
         how.check(each, examples)
     found = [how.assess(each, examples, name) for name, each in loaded.items()]
     print(f"{len(examples):,} examples of {examples.name}\n")
-    print(tables.comparison([each.model for each in found], compared(found)))
-    print(f"\n{tables.lengths(found)}")
+    told = [tables.comparison([each.model for each in found], compared(found)), tables.further(found)]
+    print("\n\n".join(filter(None, [*told, tables.lengths(found)])))
     _written(found, report, plot, json, loaded if report else {}, to)
 
 

@@ -138,3 +138,13 @@ def comparison(names: Sequence[str], tests: dict[str, list[Compared]]) -> str:
         lines = [f"{name.ljust(width)}  {value:>8}  {interval:>18}  {said}" for name, value, interval, said in rows]
         parts.append("\n".join([measure, *lines]))
     return "\n\n".join(parts)
+
+
+def further(found: Sequence[Assessment]) -> str:
+    """Scores that no test compares, such as perplexity, of each model; nothing where there are none."""
+    first = len(found[0].measures)
+    parts = []
+    for scores_ in zip(*(each.scores[first:] for each in found), strict=True):
+        rows = [(each.model, number(score.value)) for each, score in zip(found, scores_, strict=True)]
+        parts.append(grid((scores_[0].name, ""), rows))
+    return "\n\n".join(parts)
