@@ -33,6 +33,8 @@ def obstacle(model: nn.Module, device: torch.device) -> str | None:
     """What stands in the way, in words; None where nothing does."""
     if device.type != "cuda":
         return "its kernels run on a GPU only"
+    if torch.version.hip is not None:
+        return "its products, which read bfloat16 and write float32, are those of NVIDIA's libraries"
     if find_spec("triton") is None:
         return "Triton is not installed"
     return unlike(model)
