@@ -165,7 +165,7 @@ def small(plan: Any) -> Any:
     """Tiles of 32 queries, so that there are several turns."""
     from dataclasses import replace
 
-    return lambda pairs, tables: replace(plan(pairs, tables), rows=32, BT=32)
+    return lambda pairs, tables, **rest: replace(plan(pairs, tables, **rest), rows=32, BT=32)
 
 
 @settings(deadline=None, derandomize=True, max_examples=14)

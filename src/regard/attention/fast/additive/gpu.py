@@ -77,13 +77,22 @@ class Plan:
     warps: int
 
 
-def plan(pairs: Pairs, tables: int) -> Plan:
-    """`tables`: bytes that a pair takes in the scratch."""
+def plan(pairs: Pairs, tables: int, *, backwards: bool = False) -> Plan:
+    """`tables`: bytes that a pair takes in the scratch. Tiles are those that were quickest on an H200."""
     N, T, S, _, _ = pairs.sizes
     inputs = sum(each.numel() * each.element_size() for each in (pairs.q, pairs.k, pairs.value))
-    BT, BS = 128 if T > 64 else 64, 128 if S > 64 else 64
+    BT, BS, BD, warps = _tile(T, S, half=pairs.half, backwards=backwards)
     rows = max(SCRATCH, inputs // 2) // max(N * S * tables, 1) // BT * BT
-    return Plan(min(max(rows, BT), T), BT, BS, 32 if pairs.half else 64, 8 if BT * BS > 64 * 64 else 4)
+    return Plan(min(max(rows, BT), T), BT, BS, BD, warps)
+
+
+def _tile(T: int, S: int, *, half: bool, backwards: bool) -> tuple[int, int, int, int]:
+    """Queries, keys, numbers of their width at a time, and warps."""
+    if not half:
+        return (64, 64, 64, 4) if not backwards else (128 if T > 64 else 64, 128 if S > 64 else 64, 64, 8)
+    if min(T, S) >= 512 and not backwards:
+        return 128, 256, 16, 8
+    return 128 if T > 64 else 64, 128 if S > 64 else 64, 32, 8
 
 
 def forward(pairs: Pairs, exact: bool = False) -> tuple[Tensor, Tensor]:
@@ -140,7 +149,7 @@ def backward(
             *pairs.value.stride()[:2], **_few(pairs, exact),
         )  # fmt: skip
         return dq, dk, dv.sum(0).to(pairs.v.dtype), dvalue
-    p = plan(pairs, 4 if pairs.half else 8)
+    p = plan(pairs, 4 if pairs.half else 8, backwards=True)
     levels, numbers = _levels(pairs, 1)
     kind = torch.bfloat16 if pairs.half else torch.float32
     several = p.rows < T
