@@ -28,6 +28,7 @@ def held(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) / 1000
 before = held("VmRSS")
 import regard
+torch.set_num_threads(1)  # as regard translate does with a text or two
 model = regard.load(sys.argv[1])
 model.translate(sys.argv[2], to="es", limit_factor=float(sys.argv[3]), limit_plus=int(sys.argv[4]))
 print(held("VmHWM") - before, held("VmRSS") - before)

@@ -80,11 +80,13 @@ def translator(
     *,
     engine: str = "auto",
     pytorch: str | None = None,
+    few: bool = False,
 ) -> "Pipeline | Fast":
     """A model that is to translate. Run by CTranslate2 it reads no torch.
 
     engine auto: CTranslate2 for models that were exported for it and, where it is installed, for those in 8 bits;
-    PyTorch for all others. pytorch: what is asked for that PyTorch alone does, in words.
+    PyTorch for all others. pytorch: what is asked for that PyTorch alone does, in words. few: there are but a few texts,
+    which a small network is done with before a second thread has begun.
     """
     from regard.pipeline.fast import is_exported, load_fast
 
@@ -100,10 +102,14 @@ def translator(
     by_itself = engine == "auto" and not ensemble and (exported or _quick(folder, other, precision))
     if engine == "ctranslate2" or by_itself:
         return load_fast(folder, threads=threads)
+    if few and threads is None and stamp_of(folder)[:1] < [SMALL]:
+        threads = 1
     return opened(str(folder), device, threads, precision, ensemble)
 
 
 ENGINES = ("auto", "pytorch", "ctranslate2")
+SMALL = 100_000_000
+"""Bytes of the weights of a small network."""
 
 
 def named(model: str | None) -> Path:

@@ -86,7 +86,7 @@ def translate(
         settings, beam=beam, nbest=nbest, sample=sample or None, temperature=temperature, seed=seed
     )  # fmt: skip
     only = unable(search, alignment) or ("--vocabulary-map" if vocabulary_map is not None else None)
-    loaded = translator(model, device, threads, precision, ensemble, engine=engine, pytorch=only)
+    loaded = translator(model, device, threads, precision, ensemble, engine=engine, pytorch=only, few=bool(texts))
     # An engine that gives the scores of single tokens only when asked is asked where they are written.
     more: dict[str, Any] = {"token_scores": True} if format == "json" and not hasattr(loaded, "model") else {}
     if vocabulary_map is not None:
