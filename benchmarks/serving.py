@@ -2,7 +2,7 @@
 
     python benchmarks/serving.py [FOLDER] [--clients 200] [--seconds 60] [--engine auto]
 
-Without a folder, the translator that comes with the package. Prints requests and sentences a second, the times they took,
+Without a folder, the package's translator. Prints requests and sentences a second, the times they took,
 every status that came, and the server's memory after the warm-up, half way, and at the end.
 """
 

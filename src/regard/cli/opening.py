@@ -85,7 +85,7 @@ def translator(
     """A model that is to translate. Run by CTranslate2 it reads no torch.
 
     engine auto: CTranslate2 for models that were exported for it and, where it is installed, for those in 8 bits;
-    PyTorch for all others. pytorch: what is asked for that PyTorch alone does, in words. few: there are but a few texts,
+    PyTorch for all others. pytorch: what is asked for that PyTorch alone does, in words. few: some texts only,
     which a small network is done with before a second thread has begun.
     """
     from regard.pipeline.fast import is_exported, load_fast
