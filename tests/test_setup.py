@@ -47,7 +47,7 @@ def admitted(requirement: Requirement) -> bool:
     ("target", "does"),
     [
         ("setup", []),
-        ("run", [r"^NEW/bin/regard work self-attention$"]),
+        ("run", [r"NEW/bin/regard serve; else NEW/bin/regard work self-attention; fi$"]),
         ("test", [r"^NEW/bin/python -m pytest -n 2"]),
         ("lint", [r"^NEW/bin/ruff check \.$", r"^NEW/bin/ruff format --check \.$", r"^NEW/bin/mypy$"]),
     ],
