@@ -22,13 +22,13 @@ import torch
 
 from regard.data.prepared import Prepared
 from regard.decoding.settings import SearchSettings
+from regard.evaluation.assessment import assess
 from regard.evaluation.reading import Examples
 from regard.evaluation.records import record
 from regard.models.folder import rewritten
 from regard.models.reading import read_model_json
 from regard.pipeline.fast import available, load_fast
 from regard.pipeline.model import load
-from regard.pipeline.scoring import evaluate
 from regard.serving.directions import name
 from regard.support.atomic import write_text
 
@@ -90,16 +90,15 @@ def scored(models: Mapping[str, Any], examples: Mapping[str, Examples], beam: in
     said: dict[str, dict[str, list[str]]] = {}
     for label, model in models.items():
         for pair, some in examples.items():
-            result = evaluate(
-                model, some, name=label, to=pair.split("-")[1], measures=("bleu", "chrf"),
-                search=SearchSettings(beam=beam),
-            )  # fmt: skip
+            search = SearchSettings(beam=beam)
+            told = model.translate(list(some.sources), to=pair.split("-")[1], settings=search, keep_problems=True)
+            result = assess(label, some, [each.text for each in told], measures=("bleu", "chrf"))
             found.setdefault(label, {})[pair] = record(result) | {"by_length": None, "worst": None}
             said.setdefault(label, {})[pair] = list(result.outputs)
             first = next(iter(said.values()))[pair]
             same = sum(map(str.__eq__, first, said[label][pair])) / len(first)
-            told = ", ".join(str(each) for each in result.scores)
-            print(f"{label}: {pair}, {len(some):,} sentences: {told}; the same as the first {same:.1%}", flush=True)
+            figures = ", ".join(str(each) for each in result.scores)
+            print(f"{label}: {pair}, {len(some):,} sentences: {figures}; the same as the first {same:.1%}", flush=True)
     return found
 
 
