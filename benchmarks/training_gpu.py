@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--one-stream", action="store_true", help="fused: gradients of matrices in their turn")
     parser.add_argument("--no-marian", action="store_true")
-    parser.add_argument("--only", help="one of the kinds, by a part of its name")
+    parser.add_argument("--only", help="some of the kinds, by the ends of their names, with commas between")
     given = parser.parse_args()
     device = torch.device(given.device)
     torch.manual_seed(0)
@@ -169,7 +169,7 @@ def main() -> None:
         del makers["MarianMT of Transformers"]
     if device.type != "cuda":
         makers = {name: make for name, make in makers.items() if "graphed" not in name and "fused" not in name}
-    makers = {name: make for name, make in makers.items() if given.only is None or name.endswith(given.only)}
+    makers = {name: make for name, make in makers.items() if given.only is None or name.endswith(tuple(given.only.split(",")))}
     runs, first = {}, {}
     for name, make in makers.items():
         runs[name] = make()

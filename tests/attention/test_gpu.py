@@ -41,7 +41,7 @@ def errors(got: Tensor, inputs: list[Tensor], truth: Tensor, wide: list[Tensor])
     """How far output and gradients are from those in float64, as shares of these."""
     tilt = torch.randn(truth.shape, generator=torch.Generator("cuda").manual_seed(1), device="cuda")
     mine = torch.autograd.grad((got.float() * tilt).sum(), inputs)
-    true = torch.autograd.grad((truth * tilt.double()).sum(), wide)
+    true = torch.autograd.grad((truth * tilt.double()).sum(), wide, retain_graph=True)
     pairs = zip((got, *mine), (truth, *true), strict=True)
     return [((one.double() - other).norm() / other.norm().clamp(min=1e-9)).item() for one, other in pairs]
 
