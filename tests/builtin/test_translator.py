@@ -92,7 +92,7 @@ def test_where_the_other_engine_is_there_no_torch_is_read(small: Path) -> None:
 
 
 RIGHT = {
-    ("Let's go", "es"): {"vamos", "vámonos"},
+    ("Let's go", "es"): {"vamos", "vámonos", "vayamos"},
     ("I go to school.", "bn"): {"আমি স্কুলে যাই", "আমি বিদ্যালয়ে যাই"},
     ("The black cat ate the mouse.", "fr"): {"le chat noir a mangé la souris", "le chat noir mangea la souris"},
     ("The black cat ate the mouse.", "es"): {
@@ -106,7 +106,7 @@ RIGHT = {
         "il gatto nero ha mangiato il topo", "il gatto nero mangiò il topo", "il gatto nero si è mangiato il topo",
     },
 }  # fmt: skip
-"""Sentences of the lecture, and what is right; none of them is among the sentences it was trained on."""
+"""Sentences of the lecture, and what is right; none was added to what it was trained on."""
 
 
 @shipped
