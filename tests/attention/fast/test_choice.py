@@ -66,7 +66,8 @@ def test_everything_else_takes_the_reference_and_an_explicit_wish_says_why_not(
     assert f"not {says}" in str(choice)
     attend(**settings)
     message = (
-        f"implementation='fused': no fused path can serve this call (short: its kernels run on a GPU only; flex: it runs on a GPU only; {says}; additive: "
+        "implementation='fused': no fused path can serve this call (short: its kernels run on a GPU only; "
+        f"flex: it runs on a GPU only; {says}; additive: "
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         attend(**settings, implementation="fused")

@@ -92,7 +92,8 @@ def test_what_nobody_sees_leaks_nowhere(mask: masks.Mask) -> None:
 @pytest.mark.parametrize(("queries", "keys"), [(1, 2), (128, 128), (16, 65), (1, 200)])
 def test_other_sizes(queries: int, keys: int) -> None:
     q, k, value = (
-        some(2, 2, n, 64, seed=n, grad=False).bfloat16().requires_grad_(keys <= short.SHORT) for n in (queries, keys, keys)
+        some(2, 2, n, 64, seed=n, grad=False).bfloat16().requires_grad_(keys <= short.SHORT)
+        for n in (queries, keys, keys)
     )
     mask = masks.causal() & masks.lengths([keys, keys // 2 + 1])
     wide = [each.detach().double().requires_grad_() for each in (q, k, value)]
