@@ -74,7 +74,7 @@ def ours(
     if compiled:
         compile_parts(model, objective)
     if fused:
-        fuse(objective, alone=given.one_stream)
+        fuse(objective)
     steppers = optimizers.make(OptimizerSettings(rate=1e-4), model)
     update: Update | Graphs = Update(objective, steppers, clip=1.0, bfloat16=True, device=device)
     if graphed:
@@ -150,7 +150,6 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--one-stream", action="store_true", help="fused: gradients of matrices in their turn")
     parser.add_argument("--no-marian", action="store_true")
     parser.add_argument("--only", help="some of the kinds, by the ends of their names, with commas between")
     given = parser.parse_args()
@@ -169,7 +168,8 @@ def main() -> None:
         del makers["MarianMT of Transformers"]
     if device.type != "cuda":
         makers = {name: make for name, make in makers.items() if "graphed" not in name and "fused" not in name}
-    makers = {name: make for name, make in makers.items() if given.only is None or name.endswith(tuple(given.only.split(",")))}
+    if given.only is not None:
+        makers = {name: make for name, make in makers.items() if name.endswith(tuple(given.only.split(",")))}
     runs, first = {}, {}
     for name, make in makers.items():
         runs[name] = make()

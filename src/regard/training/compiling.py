@@ -77,13 +77,13 @@ def fuses(settings: TrainingSettings, device: torch.device, model: nn.Module, *,
     return Choice(said is None, said or "one pass for what stands between two products")
 
 
-def fuse(objective: "objectives.Objective", *, alone: bool = False) -> None:
-    """Network and loss in place, by their fused parts; alone: on one stream of the GPU."""
+def fuse(objective: "objectives.Objective") -> None:
+    """Network and loss in place, by their fused parts."""
     from regard.models.fused import loss
     from regard.models.fused.network import Fused
 
     assert isinstance(objective.model, Transformer)
-    objective.fused = Fused(objective.model, alone=alone)
+    objective.fused = Fused(objective.model)
     objective.smoothed = loss.smoothed
 
 

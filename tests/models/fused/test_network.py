@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.models.build import build
 from regard.models.fused import loss as fused_loss
-from regard.models.fused.beside import Beside, product
+from regard.models.fused.linear import product
 from regard.models.fused.network import Fused, obstacle, unlike
 from regard.models.rnn_settings import RecurrentSettings
 from regard.models.sizes import Sizes
@@ -167,15 +167,16 @@ def test_what_stands_in_the_way_is_told() -> None:
 
 
 def test_gradients_of_matrices_become_those_of_parameters_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a second stream they are not whole yet when they are handed over: nobody may copy them or add to them."""
+    """The product writes them, and nothing copies them."""
     rooms: list[tuple[int, int]] = []
 
-    def noted(self: Beside, a: Tensor, b: Tensor, weights: Any) -> Tensor:
+    def noted(a: Tensor, b: Tensor) -> Tensor:
         found = product(a, b)
         rooms.append((found.data_ptr(), found.data_ptr() + found.nbytes))
         return found
 
-    monkeypatch.setattr(Beside, "product", noted)
+    for where in ("linear", "hidden"):
+        monkeypatch.setattr(f"regard.models.fused.{where}.product", noted)
     model = made(encoder_layers=1, decoder_layers=1)
     _, found = learned(model, Fused(model, torch.float32), fused_loss.smoothed)
     matrices = {name: each for name, each in found.items() if each.ndim == 2 and "vectors" not in name}

@@ -6,7 +6,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.models.fused.adding import Normed, add_norm
-from regard.models.fused.beside import Beside
 from regard.models.fused.drawing import Chance, Drawn
 from regard.models.fused.hidden import hidden
 from regard.models.fused.linear import Joined, copied, linear
@@ -32,7 +31,7 @@ def drawn(share: float = 0.0, place: int = 1, seed: int = 5) -> Drawn:
 
 
 def sums(*vectors: Tensor | None, rows: int = 100, width: int = 64) -> Sums:
-    return Sums([each for each in vectors if each is not None], rows, width, 1, Beside(torch.device("cpu")))
+    return Sums([each for each in vectors if each is not None], rows, width, 1)
 
 
 def gradients(outputs: tuple[Tensor, ...], inputs: list[Tensor]) -> tuple[Tensor, ...]:

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.models.fused.beside import Beside
 from regard.models.fused.drawing import Drawn
 from regard.models.fused.launching import CELLS, cut, interpreted, power
-from regard.models.fused.linear import Joined
+from regard.models.fused.linear import Joined, product
 from regard.models.fused.sums import Slot, Sums, columns
 
 
@@ -31,7 +30,7 @@ class Layer(NamedTuple):
 
 class Hidden(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, token: Tensor, layer: Layer, beside: Beside, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, token: Tensor, layer: Layer, weight: Tensor) -> Tensor:
         matrix, half = layer.joined.matrix, layer.joined.bias
         if layer.act == "relu" and not layer.drawn.drops and half is not None:
             z = h = torch._addmm_activation(half, x, matrix.T)
@@ -40,7 +39,7 @@ class Hidden(torch.autograd.Function):
             h = _activated(z, layer)
         # What relu gave says where it sloped, and which of it was dropped.
         ctx.save_for_backward(x, matrix, h if layer.act == "relu" else z)
-        ctx.layer, ctx.beside = layer, beside
+        ctx.layer = layer
         return h
 
     @staticmethod
@@ -58,8 +57,7 @@ class Hidden(torch.autograd.Function):
             layer.drawn.scale, cut(N, BR), parts.stride(0), C, BR, BC, adds, layer.drawn.drops, layer.act,
             layer.slot is not None, interpreted(dh), num_warps=4,
         )  # fmt: skip
-        of_weight = ctx.beside.product(dz.T, x, layer.joined.weights)
-        return dz @ matrix, None, None, None, of_weight
+        return dz @ matrix, None, None, product(dz.T, x)
 
 
 def _activated(z: Tensor, layer: Layer) -> Tensor:
@@ -78,6 +76,6 @@ def hidden(x: Tensor, joined: Joined, act: str, drawn: Drawn, sums: Sums) -> Ten
     """[N, inputs] → [N, hidden]."""
     slot = sums.over_columns.slot(joined.biases) if joined.biases else None
     h: Tensor = Hidden.apply(  # type: ignore[no-untyped-call]
-        x, sums.token, Layer(joined, act, drawn, slot), sums.beside, joined.weights[0]
+        x, sums.token, Layer(joined, act, drawn, slot), joined.weights[0]
     )
     return h

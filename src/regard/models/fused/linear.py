@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.models.fused.beside import Beside
-from regard.models.fused.logits import EVEN, rounded
 from regard.models.fused.sums import Slot, Sums, sum_columns
+
+EVEN = 64
+"""What a size is rounded up to."""
 
 
 class Joined(NamedTuple):
@@ -26,12 +27,10 @@ class Joined(NamedTuple):
 
 class Linear(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, token: Tensor, joined: Joined, slot: Slot | None, beside: Beside, *weights: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, token: Tensor, joined: Joined, slot: Slot | None, *weights: Tensor) -> Tensor:
         matrix, bias, *_ = joined
         ctx.save_for_backward(x, matrix)
-        ctx.weights, ctx.slot, ctx.beside = joined.weights, slot, beside
+        ctx.weights, ctx.slot = joined.weights, slot
         return x @ matrix.T if bias is None else torch.addmm(bias, x, matrix.T)
 
     @staticmethod
@@ -40,18 +39,27 @@ class Linear(torch.autograd.Function):
         dy = grads[0].contiguous()
         if ctx.slot is not None:
             sum_columns(dy, ctx.slot)
-        found = ctx.beside.product(dy.T, x, ctx.weights)
-        parts = found.split_with_sizes([len(each) for each in ctx.weights])
-        return dy @ matrix, None, None, None, None, *parts
+        parts = product(dy.T, x).split_with_sizes([len(each) for each in ctx.weights])
+        return dy @ matrix, None, None, None, *parts
 
 
 def linear(x: Tensor, joined: Joined, sums: Sums, *, sums_bias: bool = True) -> Tensor:
     """[N, inputs] → [N, outputs of all]; sums_bias: unless whoever reads them adds up the gradients of the biases."""
     slot = sums.over_columns.slot(joined.biases) if joined.biases and sums_bias else None
-    y: Tensor = Linear.apply(  # type: ignore[no-untyped-call]
-        x, sums.token, joined, slot, sums.beside, *joined.weights
-    )
+    y: Tensor = Linear.apply(x, sums.token, joined, slot, *joined.weights)  # type: ignore[no-untyped-call]
     return y
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """a b in float32, of which it is the sum."""
+    if a.dtype == torch.float32 or a.device.type != "cuda":
+        return (a @ b).float()
+    return torch.mm(a, b, out_dtype=torch.float32)
+
+
+def rounded(words: int) -> int:
+    """How long the copy of a table of so many words is."""
+    return words if words % 8 == 0 else -(-words // EVEN) * EVEN
 
 
 Group = Sequence[nn.Linear]

@@ -7,10 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.models.fused.beside import product
-
-EVEN = 64
-"""What a size is rounded up to."""
+from regard.models.fused.linear import product
 
 
 class Logits(torch.autograd.Function):
@@ -28,13 +25,9 @@ class Logits(torch.autograd.Function):
 
 
 def logits(x: Tensor, matrix: Tensor, weight: Tensor) -> Tensor:
-    """[N, D] → [N, V], by a copy of the weight [V, D] that is as long as `rounded` says, and 0 behind V."""
+    """[N, D] → [N, V], by a copy of the weight [V, D] that is as long as `linear.rounded` says, and 0 behind V."""
     y: Tensor = Logits.apply(x, matrix, weight)  # type: ignore[no-untyped-call]
     return y
-
-
-def rounded(words: int) -> int:
-    return words if words % 8 == 0 else -(-words // EVEN) * EVEN
 
 
 def room_like(logits: Tensor) -> Tensor:

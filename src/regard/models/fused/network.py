@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from regard.attention.positions import Learned, Sinusoidal
 from regard.models.fused.adding import Normed, add_norm
-from regard.models.fused.beside import Beside
 from regard.models.fused.drawing import Chance
 from regard.models.fused.hidden import hidden
 from regard.models.fused.linear import Group, Joined, copied, linear
@@ -100,10 +99,8 @@ class Pass(NamedTuple):
 class Fused:
     """fused(source, target, lengths) → logits [B, T, V], for training alone. Keeps nothing between calls."""
 
-    def __init__(self, model: Transformer, kind: torch.dtype = torch.bfloat16, *, alone: bool = False) -> None:
-        """alone: all on one stream of the GPU."""
+    def __init__(self, model: Transformer, kind: torch.dtype = torch.bfloat16) -> None:
         self.model, self.kind = model, kind
-        self.beside = Beside(model.words.vectors.weight.device, alone=alone)
         self.encoding = () if model.encoder is None else tuple(model.encoder.stack.layers)
         self.decoding = tuple(model.decoder.layers)
         self.vectors = [each for each in model.parameters() if each.ndim == 1]
@@ -112,7 +109,7 @@ class Fused:
     def __call__(self, source: Tensor, target: Tensor, lengths: Tensor | None = None) -> Tensor:
         with torch.autocast(target.device.type, enabled=False):
             rows, width = max(source.numel(), target.numel()), self.model.settings.width
-            sums = Sums(self.vectors, rows, width, len(target), self.beside)
+            sums = Sums(self.vectors, rows, width, len(target))
             run = Pass(Chance(target.device), sums, {})
             encoding, decoding, sources, table = self._copied()
             memory, across = None, self._heads(target, source.shape[1], None, causal=False)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.models.fused.beside import Beside
 from regard.models.fused.launching import CELLS, CELLS_BACK, COLUMNS, cut, power, tile
 
 WALKERS = 660
@@ -61,19 +60,16 @@ class Room:
 
 
 class Sums:
-    """The rooms of one pass, and a token: whoever takes it is waited for before the sums are made, and what is done
-    beside is waited for then."""
+    """The rooms of one pass, and a token: whoever takes it is waited for before the sums are made."""
 
-    def __init__(self, vectors: Sequence[Tensor], rows: int, width: int, sentences: int, beside: Beside) -> None:
+    def __init__(self, vectors: Sequence[Tensor], rows: int, width: int, sentences: int) -> None:
         self.over_rows = Room(min(WALKERS, cut(rows, tile(width, CELLS_BACK).rows)))
         self.over_columns = Room(min(DOWN, cut(rows, CELLS // COLUMNS)))
         self.over_sentences = Room(sentences)
-        self.beside = beside
         self.token: Tensor = Token.apply(self, *vectors)  # type: ignore[no-untyped-call]
         self.vectors = [id(each) for each in vectors]
 
     def gradients(self) -> list[Tensor | None]:
-        self.beside.join()
         found = self.over_rows.summed() | self.over_columns.summed() | self.over_sentences.summed()
         return [found.get(each) for each in self.vectors]
 
