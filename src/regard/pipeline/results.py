@@ -95,30 +95,35 @@ def merged(weights: Numbers, rows: Sequence[list[int]], columns: Sequence[list[i
 
 def grouped(text: str, pieces: Sequence[Piece]) -> tuple[tuple[str, ...], list[list[int]]]:
     """The words of a text and the tokens of each, each token once; a token of no word (an end, a tag) stays alone."""
-    found = words(text)
+    groups, found = numbered(text, pieces), words(text)
+    names = (_said(pieces, places) if word is None else found[word].text for word, places in groups)
+    return tuple(names), [places for _, places in groups]
+
+
+def _said(pieces: Sequence[Piece], places: Sequence[int]) -> str:
+    """What a group of no word reads: the white space beside it aside."""
+    return next(pieces[place].text for place in places if pieces[place].text.strip())
+
+
+def numbered(text: str, pieces: Sequence[Piece]) -> list[tuple[int | None, list[int]]]:
+    """The same groups, each with the number of its word in the text; None where it is no word."""
     owner: dict[int, int] = {}
-    for number, places in enumerate(tokens_of_words(_in_order(pieces), found)):
+    for number, places in enumerate(tokens_of_words(_in_order(pieces), words(text))):
         for place in places:
             owner.setdefault(place, number)
-    names: list[str] = []
-    groups: list[list[int]] = []
-    last: int | None = None
+    groups: list[tuple[int | None, list[int]]] = []
     first: list[int] = []
+    last: int | None = None
     for place, piece in enumerate(pieces):
         word = owner.get(place)
-        if word is None and not piece.text.strip() and not groups:
-            first.append(place)  # white space at the beginning goes with what stands behind it
-            continue
-        if word is not None and word == last:
-            groups[-1].append(place)
-            continue
-        if word is None and not piece.text.strip() and groups:
-            groups[-1].append(place)  # white space alone goes with what stands before it
-            continue
-        names.append(found[word].text if word is not None else piece.text)
-        groups.append([*first, place])
-        first, last = [], word
-    return tuple(names), groups
+        if word is None and not piece.text.strip():  # white space alone goes with what stands before it
+            (groups[-1][1] if groups else first).append(place)  # and at the beginning with what stands behind it
+        elif word is not None and word == last:
+            groups[-1][1].append(place)
+        else:
+            groups.append((word, [*first, place]))
+            first, last = [], word
+    return groups
 
 
 def _in_order(pieces: Sequence[Piece]) -> Sequence[Span]:

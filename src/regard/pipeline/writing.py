@@ -3,7 +3,7 @@
 import json
 from typing import Literal, get_args
 
-from regard.pipeline.results import Labelled, Result, Tagged
+from regard.pipeline.results import Labelled, Result, Tagged, numbered
 
 Format = Literal["text", "json", "tsv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -33,13 +33,17 @@ def _columns(number: int, rank: int, result: Result, alignment: bool) -> str:
 
 
 def pharaoh(result: Result) -> str:
-    """`0-0 1-2 …`: for each output word the source word it looked at most; the end is no word."""
-    if result.attention is None or not result.text:
+    """`0-0 1-2 …`: for each output word the source word it looked at most; tags and ends are no words."""
+    seen = result.attention
+    if seen is None or not result.text:
         return ""
-    weights, rows, _ = result.attention.of_words()
-    ends = rows[-1:] == ("</s>",) and result.attention.output_pieces[-1].text == "</s>"
-    best = weights.argmax(1).tolist()
-    return " ".join(f"{source}-{place}" for place, source in enumerate(best[: len(rows) - ends]))
+    rows, columns = numbered(seen.output, seen.output_pieces), numbered(seen.source, seen.source_pieces)
+    words = [place for place, (word, _) in enumerate(columns) if word is not None]
+    if not words:
+        return ""
+    best = seen.of_words()[0][:, words].argmax(1).tolist()
+    pairs = zip(best, rows, strict=True)
+    return " ".join(f"{columns[words[at]][0]}-{word}" for at, (word, _) in pairs if word is not None)
 
 
 def _one_line(text: str) -> str:
