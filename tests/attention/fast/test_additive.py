@@ -161,6 +161,13 @@ def test_queries_taken_in_turns_give_what_all_at_once_give(half: bool, monkeypat
         torch.testing.assert_close(one, other, rtol=2e-2 if half else 1e-5, atol=1e-2 if half else 1e-5)
 
 
+def test_second_derivatives_are_refused_in_words() -> None:
+    (query, key, value), score = call(queries=3, keys=4)
+    (first,) = torch.autograd.grad(fused(query, key, value, score).square().sum(), query, create_graph=True)
+    with pytest.raises(NotImplementedError, match="second derivatives need implementation='reference'"):
+        torch.autograd.grad(first.sum(), query)
+
+
 def small(plan: Any) -> Any:
     """Tiles of 32 queries, so that there are several turns."""
     from dataclasses import replace

@@ -4,6 +4,7 @@ v · tanh(q W_q + k W_k + b) → mask → softmax → mix, forward and backward.
 of `fast.choice`; `series` tells how a score of sums becomes a product of matrices.
 """
 
+from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
 from typing import NamedTuple
@@ -76,7 +77,7 @@ def unlike(call: Call) -> str | None:
 
 
 def run(call: Call) -> Tensor:
-    from regard.attention.fast.additive.op import additive_attention
+    from regard.attention.fast.additive.op import attended
 
     leading, queries = call.shape[:-2], call.shape[-2]
     query, key, value = call.query, call.key, call.value
@@ -85,8 +86,7 @@ def run(call: Call) -> Tensor:
     q, k, flat = (
         each.expand(*leading, *each.shape[-2:]).reshape(-1, *each.shape[-2:]) for each in (hidden.q, hidden.k, value)
     )
-    output: Tensor = additive_attention(q, k, hidden.v, flat, *bounds)[0]
-    return output.reshape(*leading, queries, flat.shape[-1])
+    return attended(q, k, hidden.v, flat, *bounds).reshape(*leading, queries, flat.shape[-1])
 
 
 def under(score: Score, query: Tensor, key: Tensor) -> Hidden:
@@ -110,7 +110,7 @@ def _bounded(call: Call, query: Tensor, key: Tensor, value: Tensor) -> tuple[Bou
     """
     (*leading, T, S), device = call.shape, query.device
     n = prod(leading)
-    all_t, all_s = (torch.full((n,), size, dtype=torch.int32, device=device) for size in (T, S))
+    all_t, all_s = (_all(n, size, device) for size in (T, S))
     mask = call.mask
     if mask is None:
         return Bounds(all_t, all_s, None, FREE, FREE, 0), query, key, value
@@ -149,6 +149,19 @@ def _sides(mask: Mask) -> tuple[int, int] | None:
 
 def _at_end(mask: Mask) -> bool:
     return isinstance(mask, (Causal, Window)) and mask.align == "end"
+
+
+@lru_cache(maxsize=64)
+def _kept(n: int, size: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.full((n,), size, dtype=torch.int32, device=device)
+
+
+def _all(n: int, size: int, device: torch.device) -> Tensor:
+    """[N]: all places of each sequence are real. Made once, but where what is made belongs to a graph or a compiler."""
+    if torch.compiler.is_compiling() or (device.type == "cuda" and torch.cuda.is_current_stream_capturing()):
+        return torch.full((n,), size, dtype=torch.int32, device=device)
+    return _kept(n, size, device)
 
 
 def _each(counts: Tensor, leading: list[int], most: int, device: torch.device) -> Tensor:
