@@ -287,6 +287,19 @@ def test_a_second_segment_in_a_language_is_told(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_second_variant_of_a_language_is_told_as_a_second_segment_is(tmp_path: Path) -> None:
+    told = memory(
+        ("en-US", b"color"), ("de", b"Farbe"), ("fr", b"couleur"), ("en-GB", b"colour"), ("en-GB", b"hue"), ("pt", b"")
+    )
+    found = read(tmx=write(tmp_path / "a.tmx", told), languages=BOTH)
+    assert fields(found) == [("color", "Farbe")]
+    assert [(each.line, each.said) for each in found if isinstance(each, Bad)] == [
+        (line, "the unit of line 3 has one in en-us already; the first of them counts") for line in (6, 7)
+    ]
+    variants = read(tmx=write(tmp_path / "b.tmx", told), languages={"source": "en-US", "target": "fr"})
+    assert variants == [Example(3, ("color", "couleur"))]
+
+
 @pytest.mark.parametrize("before", [0, (1 << 17) - 80])
 @pytest.mark.parametrize(
     ("text", "said"),

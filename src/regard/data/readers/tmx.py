@@ -25,38 +25,51 @@ class _Unit(NamedTuple):
     """The line it begins on, its first segment in each language, and the segments that come after one in theirs."""
 
     line: int
-    segments: dict[str, str]
-    more: list[tuple[int, str, str]]
-    """Line, language, text."""
+    segments: dict[str, "_Segment"]
+    more: list["_Segment"]
+
+
+class _Segment(NamedTuple):
+    line: int
+    language: str
+    text: str
 
 
 def read(source: Tmx, files: Files) -> Read:
     """Each unit that has both languages, as a pair; a second segment in one of them is told."""
-    for line, segments, more in _units(files):
-        found = [_of(language, segments) for language in (source.languages.source, source.languages.target)]
-        if found[0] is not None and found[1] is not None:
-            yield Example(line, (found[0], found[1]))
+    wanted = source.languages.source.lower(), source.languages.target.lower()
+    for unit in _units(files):
+        line, segments, _ = unit
+        codes = [_code(language, segments) for language in wanted]
+        if codes[0] is not None and codes[1] is not None:
+            yield Example(line, (segments[codes[0]].text, segments[codes[1]].text))
         else:
-            missing = source.languages.source if found[0] is None else source.languages.target
+            missing = source.languages.source if codes[0] is None else source.languages.target
             said = f"no segment in {missing}; there are {', '.join(sorted(segments)) or 'none'}"
-            yield Bad(line, "a language that is missing", said, " | ".join(segments.values()))
-        taken = {_code(language, segments) for language in (source.languages.source, source.languages.target)}
-        for where, code, text in more:
-            if code in taken:
-                said = f"the unit of line {line} has one in {code} already; the first of them counts"
-                yield Bad(where, "a second segment in one language", said, text)
+            yield Bad(line, "a language that is missing", said, " | ".join(each.text for each in segments.values()))
+        yield from _seconds(unit, wanted, codes)
 
 
-def _of(language: str, segments: dict[str, str]) -> str | None:
-    """The segment in a language."""
-    code = _code(language, segments)
-    return None if code is None else segments[code]
+def _seconds(unit: _Unit, wanted: tuple[str, str], codes: list[str | None]) -> Iterator[Bad]:
+    """Segments in a language that was asked for and has one already: with the same code, or en-GB behind en-US."""
+    taken = {language: code for language, code in zip(wanted, codes, strict=True) if code is not None}
+    spare = [each for code, each in unit.segments.items() if code not in codes and code.split("-")[0] in taken]
+    for where, code, text in sorted([*spare, *(each for each in unit.more if _told(each, taken))]):
+        has = code if code in codes else taken[code.split("-")[0]]
+        said = f"the unit of line {unit.line} has one in {has} already; the first of them counts"
+        yield Bad(where, "a second segment in one language", said, text)
 
 
-def _code(language: str, segments: dict[str, str]) -> str | None:
+def _told(segment: _Segment, taken: dict[str, str]) -> bool:
+    """Whether it is in one of the languages that are taken."""
+    return segment.language in taken.values() or segment.language.split("-")[0] in taken
+
+
+def _code(language: str, segments: dict[str, _Segment]) -> str | None:
     """The code that stands for a language: the same, or en-US for en."""
-    wanted = language.lower()
-    return wanted if wanted in segments else next((code for code in segments if code.split("-")[0] == wanted), None)
+    if language in segments:
+        return language
+    return next((code for code in segments if code.split("-")[0] == language), None)
 
 
 def _units(files: Files) -> Iterator[_Unit]:
@@ -134,10 +147,11 @@ class _Units:
             self.finished.append(self._unit)
         elif name == "seg" and self._text is not None:
             text = " ".join("".join(self._text).split())
+            segment = _Segment(self._line, self._language, text)
             if self._language in self._unit.segments:
-                self._unit.more.append((self._line, self._language, text))
+                self._unit.more.append(segment)
             else:
-                self._unit.segments[self._language] = text
+                self._unit.segments[self._language] = segment
             self._text = None
         elif self._text is not None and name in CODES:
             self._codes -= 1
