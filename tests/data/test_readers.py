@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import os
+import random
 import re
 import struct
 import subprocess
@@ -71,6 +72,23 @@ def test_files_of_different_length_are_told_with_the_line_where_they_part(tmp_pa
     said = f"{source} has 200 lines and {target} has 199; line by line they must be translations of one another. "
     with pytest.raises(Misuse, match=re.escape(said + "They seem to part at line 121:") + r"\n.*sentence 120\."):
         read(source=source, target=target)
+
+
+@pytest.mark.parametrize(
+    ("source_lacks", "target_lacks", "first"),
+    [([], [120, 700], 121), ([], [120, 300, 550, 800], 121), ([120], [400, 401], 121), ([300], [120, 121, 122], 121)],
+)
+def test_where_lines_are_missing_in_several_places_the_first_is_told(
+    tmp_path: Path, source_lacks: list[int], target_lacks: list[int], first: int
+) -> None:
+    draw = random.Random(1)
+    words = [f"{'long ' * draw.randrange(9)}sentence{draw.choice('?.!')}" for n in range(1000)]
+    files = [
+        write(tmp_path / name, "\n".join(word for n, word in enumerate(words) if n not in lacks))
+        for name, lacks in (("a", source_lacks), ("b", target_lacks))
+    ]
+    with pytest.raises(Misuse, match=rf"They seem to part at line {first}:"):
+        read(source=files[0], target=files[1])
 
 
 def test_a_file_that_is_only_longer_is_told_with_its_first_line_alone(tmp_path: Path) -> None:

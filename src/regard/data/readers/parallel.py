@@ -16,8 +16,15 @@ from regard.data.readers.files import Files
 from regard.support.errors import Misuse
 
 MOST_TO_COMPARE = 2_000_000
+Looks = NDArray[np.float32]
 CLEAR = 4.0
 """How much better a place must fit than the end for it to be told."""
+
+SHIFTS = 20
+"""How many lines may be missing before the first place where lines are, if others are missing further on."""
+
+SURE = 15.0
+"""How much better the lines behind a place must fit when they are shifted, for it to be that place."""
 
 
 def read(files: Files) -> Read:
@@ -54,7 +61,8 @@ def parting(source: Path, target: Path) -> int | None:
     """The first line (from 0) from which two files no longer belong together, as far as their lines' looks tell.
 
     The longer file has d more lines. Wherever they are cut out at one place p, the lines before p pair as they
-    stand and those behind p are shifted by d: the p with the least sum of differences in looks is the place. None
+    stand and those behind p are shifted by d: the p with the least sum of differences in looks is the place. Where
+    lines are missing in several places, the first is the one from which some other shift fits for a while. None
     where it fits as well to cut them off at the end.
     """
     looks = [_looks(source), _looks(target)]
@@ -66,10 +74,27 @@ def parting(source: Path, target: Path) -> int | None:
     shifted = np.concatenate([[0.0], np.cumsum(_difference(shorter, longer[shift:]))])
     costs = straight + shifted[-1] - shifted
     best = int(np.argmin(costs))
-    return best if costs[-1] - costs[best] >= CLEAR else None
+    found = best if costs[-1] - costs[best] >= CLEAR else None
+    before = _first_of_several(shorter, longer, len(shorter) if found is None else found)
+    return found if before is None else before
 
 
-def _looks(path: Path) -> NDArray[np.float32]:
+def _first_of_several(shorter: Looks, longer: Looks, end: int) -> int | None:
+    """The first line from which a few lines more or less fit better, and go on to until that is sure; before `end`."""
+    straight, first = _difference(shorter, longer[: len(shorter)]), None
+    for shift in [each for each in range(-SHIFTS, SHIFTS + 1) if each]:
+        start = max(-shift, 0)
+        stop = max(min(end, len(longer) - shift), start)
+        moved = _difference(shorter[start:stop], longer[start + shift : stop + shift])
+        gains = np.concatenate([[0.0], np.cumsum(straight[start:stop] - moved)])
+        risen = gains - np.minimum.accumulate(gains) > SURE
+        if risen.any():
+            sure = int(np.argmax(risen))
+            first, end = start + int(np.argmin(gains[: sure + 1])) + min(shift, 0), start + sure
+    return first
+
+
+def _looks(path: Path) -> Looks:
     """What shows in a line in any language: how long it is, the digits in it, how it ends."""
     return np.fromiter((value for line in read_lines(path) for value in _look(line)), np.float32).reshape(-1, 3)
 
@@ -83,7 +108,7 @@ def _look(line: Line) -> Iterator[float]:
     yield float("?!:;".find(end) if end in "?!:;" and end else -1)
 
 
-def _difference(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
+def _difference(a: Looks, b: Looks) -> NDArray[np.float64]:
     """[n]: how unlike lines are; the ratio of lengths is measured against its usual value in these files."""
     ratio = a[:, 0] - b[:, 0]
     usual = float(np.median(ratio)) if len(ratio) else 0.0
