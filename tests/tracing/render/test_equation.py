@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 import torch
 
+import regard
 from regard.tracing.derivation import Derivation
 from regard.tracing.forms import cell as operand
 from regard.tracing.forms import choose, divided, function, minus, negative, number, plus, power, times
@@ -111,6 +112,14 @@ def test_a_number_that_is_handed_on_equals_itself_where_it_is_written_in_full() 
         "0.3333 ≈ 0.3333 if True else 0.5",
         "0.5 = 0.6667 if False else 0.5",
     ]
+
+
+def test_a_copy_equals_what_it_was_copied_from_where_it_is_written_in_full() -> None:
+    x = torch.tensor([1 / 3, 0.5])
+    with regard.trace() as tape:
+        y = regard.label(x.clone(), "y")
+    derivation = tape.derivation(y)
+    assert [derivation.why("y", k).text for k in (0, 1)] == ["0.3333 ≈ input[0]", "0.5 = input[1]"]
 
 
 def test_what_no_arithmetic_made_is_said_in_words() -> None:

@@ -225,7 +225,8 @@ def line(cell: Cell, digits: int = 4, terms: int | None = 8, notation: Notation 
     if not cell.holds:
         right = writer.write(a) if a.step is None else to.name(a.step.name, a.index)
         return f"{left} {to.unequal} {right.text}{to.words(OVERWRITTEN)}"
-    if a.step is not None:
-        return f"{left} = {to.name(a.step.name, a.index).text}"
+    if a.step is not None:  # a name stands for its whole number
+        true = value is None or value.exact is not None
+        return f"{left} {'=' if true else to.about} {to.name(a.step.name, a.index).text}"
     true = value is not None and value.exact is not None and exactly(a, digits) == value.exact
     return f"{left} {'=' if true else to.about} {writer.write(a).text}"

@@ -180,7 +180,11 @@ function equation(cell, digits, terms, to) {
     const right = a.step ? to.one(a.step.name + a.step.place(a.flat), a) : new Writer(digits, terms, to).write(a);
     return to.denied(left, right, to.words(OVERWRITTEN));
   }
-  if (a.step) return to.joined(left, to.equals, to.one(a.step.name + a.step.place(a.flat), a));
+  if (a.step) {
+    // A name stands for its whole number.
+    const whole = !known(cell.value) || shown(cell.value, digits, cell.step.dtype).exact !== null;
+    return to.joined(left, whole ? to.equals : to.about, to.one(a.step.name + a.step.place(a.flat), a));
+  }
   return to.joined(left, isTrue(cell, digits) ? to.equals : to.about, new Writer(digits, terms, to).write(a));
 }
 
