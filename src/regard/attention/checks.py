@@ -35,7 +35,7 @@ def checked(
         check_dropout(dropout)
     if generator is not None and not isinstance(generator, torch.Generator):
         raise ValueError(f"generator: expected a torch.Generator; got {type(generator).__name__}")
-    shape, groups = _alike(query, key, value), 1
+    shape, groups = alike(query, key, value), 1
     if shape is None:
         _tensor("query", query)
         _beside("key", key, query)
@@ -54,7 +54,7 @@ def checked(
     return Call(query, key, value, score, bias, mask, normalise, dropout, generator, shape, groups)
 
 
-def _alike(query: Tensor, key: Tensor, value: Tensor | None) -> torch.Size | None:
+def alike(query: Tensor, key: Tensor, value: Tensor | None) -> torch.Size | None:
     """The shape of the scores where nothing is left to be checked: three dense tensors of one kind, on one device,
     with the same leading axes. None: look closer."""
     if type(query) is not Tensor or type(key) is not Tensor or type(value) is not Tensor:

@@ -18,7 +18,7 @@ from torch.nn.functional import dropout as drop
 from regard.attention import checks, scores
 from regard.attention import normalise as normalisers
 from regard.attention.call import Call, cleared
-from regard.attention.fast import choice
+from regard.attention.fast import choice, sdpa
 from regard.attention.masks import Mask
 from regard.attention.normalise import Drawn, Normaliser
 from regard.attention.scores import Score
@@ -116,6 +116,10 @@ def attend(
     """
     if value is None:  # to weigh without one there is weigh
         raise ValueError("value: expected a tensor; got NoneType")
+    if implementation == "auto" and normalise is normalisers.softmax and not (details or dropout or generator):
+        quick = sdpa.at_once(query, key, value, score, mask) if bias is None else None
+        if quick is not None:
+            return quick
     call = checks.checked(query, key, value, score, bias, mask, normalise, dropout, generator)
     path = choice.pick(call, implementation)
     if path is not None and path.run is not None:

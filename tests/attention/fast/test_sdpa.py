@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.attention import attend, explain_choice, masks, scores
 from regard.attention.core import Implementation
+from regard.attention.fast import sdpa
 from tests.attention.paths import by_reference, by_sdpa, qkv, some
 
 REAL = [5, 2]
@@ -129,3 +130,26 @@ def test_first_derivatives_by_function_transforms_are_those_of_the_reference() -
         return attend(given, key, value, implementation=implementation).square().sum()
 
     torch.testing.assert_close(torch.func.grad(loss)(query, "fused"), torch.func.grad(loss)(query, "reference"))
+
+
+@pytest.mark.parametrize("mask", [None, masks.causal(), masks.causal("start")], ids=repr)
+def test_the_call_made_most_is_answered_at_once_as_it_would_be_otherwise(
+    mask: masks.Mask | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, key, value = (torch.randn(2, 3, 5, width, requires_grad=True) for width in (8, 8, 6))
+    quick = attend(query, key, value, mask=mask)
+    with monkeypatch.context() as patch:
+        patch.setattr(sdpa, "at_once", lambda *_: None)
+        patched = attend(query, key, value, mask=mask)
+    assert torch.equal(quick, patched)
+    assert sdpa.at_once(query, key, value, scores.ScaledDot(), mask) is not None
+
+
+@pytest.mark.parametrize("changed", [
+    {"key": torch.randn(2, 1, 5, 8)}, {"query": torch.randn(2, 3, 5, 8, dtype=torch.float64)}, {"score": scores.Dot()},
+    {"query": torch.randn(2, 3, 4, 8), "mask": masks.causal()}, {"mask": masks.lengths([5, 2])},
+    {"query": torch.randn(2, 3, 5, 7)}, {"key": torch.randn(2, 3, 0, 8), "value": torch.randn(2, 3, 0, 8)},
+], ids=str)  # fmt: skip
+def test_any_other_is_looked_at_more_closely(changed: dict[str, Any]) -> None:
+    given = {name: torch.randn(2, 3, 5, 8) for name in ("query", "key", "value")}
+    assert sdpa.at_once(**({**given, "score": scores.ScaledDot(), "mask": None} | changed)) is None
