@@ -122,6 +122,35 @@ def test_a_file_is_gone_on_with_where_it_was_stopped(
     assert "going on behind line 6" in capsys.readouterr().err
 
 
+def test_a_file_is_whole_though_a_line_could_not_be_used(
+    folder: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.pipeline.lines.AT_ONCE", 1)
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_bytes(b"one.\n\xff\ntwo.\n")
+    command = ["translate", "-m", str(folder), "--to", "es", "-i", str(source), "-o", str(output)]
+    run(*command, status=1)
+    assert output.read_text() == "uno.\n\ndos.\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+    assert "1 of 3 lines could not be used; the others are done" in capsys.readouterr().err
+
+    plain = Pipeline.translate
+    monkeypatch.setattr(Pipeline, "translate", _stopped_at("two.", plain))
+    run(*command, status=1)
+    monkeypatch.setattr(Pipeline, "translate", plain)
+    run(*command, status=1)  # what was told before the stop counts
+    assert "1 of 3 lines could not be used; the others are done" in capsys.readouterr().err
+
+
+def _stopped_at(text: str, plain: Any) -> Any:
+    def stopped(self: Pipeline, texts: Any, **rest: Any) -> Any:
+        if text in texts:
+            raise Failure("the power went out")
+        return plain(self, texts, **rest)
+
+    return stopped
+
+
 def test_a_part_of_something_else_is_begun_again(tmp_path: Path) -> None:
     path = tmp_path / "out"
     for made_of, found in (({"beam": 5}, 0), ({"beam": 5}, 2), ({"beam": 1}, 0)):

@@ -121,16 +121,20 @@ class Given:
 class ToStream:
     """Written and flushed at once."""
 
-    done = 0
+    done = unusable = 0
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
-    def write(self, texts: Iterable[str], lines: int) -> None:
+    def write(self, texts: Iterable[str], lines: int, unusable: int = 0) -> None:
         for text in texts:
             self._stream.write(text)
         self._stream.flush()
         self.done += lines
+        self.unusable += unusable
+
+    def whole(self) -> None:
+        """All is written."""
 
 
 class ToFile:
@@ -145,8 +149,8 @@ class ToFile:
         self._part = path.with_name(path.name + ".part")
         self._note = path.with_name(path.name + ".part.json")
         self._made_of = dict(made_of)
-        self.done, size = (0, 0) if fresh else self._found()
-        """Lines of the input whose results are there already."""
+        self.done, self.unusable, size = (0, 0, 0) if fresh else self._found()
+        """Lines of the input whose results are there already, and how many of them gave none."""
         try:
             self._file = self._part.open("r+b" if size else "wb")
         except OSError as error:  # names the file as it was given, not the one that grows beside it
@@ -154,33 +158,39 @@ class ToFile:
         self._file.seek(size)
         self._file.truncate()
 
-    def _found(self) -> tuple[int, int]:
+    def _found(self) -> tuple[int, int, int]:
         try:
             note = json.loads(self._note.read_text(encoding="utf-8"))
             if note["made_of"] == self._made_of and self._part.stat().st_size >= note["bytes"]:
-                return int(note["lines"]), int(note["bytes"])
+                return int(note["lines"]), int(note["unusable"]), int(note["bytes"])
         except (OSError, ValueError, KeyError, TypeError):
             pass
-        return 0, 0
+        return 0, 0, 0
 
-    def write(self, texts: Iterable[str], lines: int) -> None:
+    def write(self, texts: Iterable[str], lines: int, unusable: int = 0) -> None:
         for text in texts:
             self._file.write(text.encode())
         self._file.flush()
         os.fsync(self._file.fileno())
         self.done += lines
-        note = {"made_of": self._made_of, "lines": self.done, "bytes": self._file.tell()}
+        self.unusable += unusable
+        note = {
+            "made_of": self._made_of, "lines": self.done, "unusable": self.unusable, "bytes": self._file.tell()
+        }  # fmt: skip
         write_text(self._note, json.dumps(note))
+
+    def whole(self) -> None:
+        """All is written: the file takes its name."""
+        self._file.close()
+        os.replace(self._part, self.path)
+        self._note.unlink(missing_ok=True)
+        sync_folder(self.path.parent)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         self._file.close()
-        if kind is None:
-            os.replace(self._part, self.path)
-            self._note.unlink(missing_ok=True)
-            sync_folder(self.path.parent)
 
 
 Writer = ToStream | ToFile

@@ -32,11 +32,15 @@ def run(
         for group in reader.groups(writer.done):
             first = writer.done + 1
             found = _answered(answers, group)
-            writer.write((written(each, first + place) for place, each in enumerate(found)), len(group))
+            unusable = sum(bool(each.problem) for each in found)
+            writer.write((written(each, first + place) for place, each in enumerate(found)), len(group), unusable)
             for place, each in enumerate(found):
                 trouble.note(each, first + place)
             progress.add(len(group), share=reader.share())
-    trouble.end(writer.done)
+    writer.whole()
+    trouble.end()
+    if writer.unusable:
+        raise Failure(f"{writer.unusable:,} of {writer.done:,} lines could not be used; the others are done")
 
 
 def _answered(answers: Callable[[Sequence[str]], Sequence[Answer]], group: Sequence[Line]) -> list[Answer]:
@@ -50,18 +54,15 @@ class _Trouble:
     """Lines that have no answer, or one to be careful with, told on standard error."""
 
     def __init__(self) -> None:
-        self.problems = self.told = 0
+        self.told = 0
 
     def note(self, answer: Answer, number: int) -> None:
-        self.problems += bool(answer.problem)
         remarks = answer.remarks if isinstance(answer, Result) else ()
         for said in [answer.problem] if answer.problem else remarks:
             self.told += 1
             if self.told <= TOLD:
                 print(f"regard: line {number}: {said}", file=sys.stderr)
 
-    def end(self, lines: int) -> None:
+    def end(self) -> None:
         if self.told > TOLD:
             print(f"regard: and {self.told - TOLD:,} remarks more", file=sys.stderr)
-        if self.problems:
-            raise Failure(f"{self.problems:,} of {lines:,} lines could not be used; the others are done")
