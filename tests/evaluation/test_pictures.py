@@ -13,7 +13,7 @@ from regard.evaluation.pictures import fonts as choice
 from regard.evaluation.pictures import saved
 from regard.evaluation.pictures.curves import by_length, over_steps
 from regard.evaluation.pictures.fonts import PictureWarning, add, fonts, scripts
-from regard.evaluation.pictures.heat import alignment, grid
+from regard.evaluation.pictures.heat import across, alignment, grid
 from regard.evaluation.pictures.images import looked
 from regard.evaluation.pictures.moving import Moved, moved, plane
 from regard.evaluation.pictures.terminal import clusters, heat
@@ -39,6 +39,12 @@ def test_labels_stand_on_their_own_ticks_and_numbers_in_their_cells() -> None:
     assert cells[(0, 1)] == "0"
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first word of the output is at the top
     assert not alignment(np.full((20, 3), 1 / 3), [str(n) for n in range(20)], COLUMNS).axes[0].texts
+
+
+def test_maps_of_several_layers_stand_in_a_row_for_each() -> None:
+    assert across(maps=36, heads=6) == 6
+    assert across(maps=16, heads=8) == 8
+    assert [across(maps=heads, heads=heads) for heads in (1, 3, 4, 6, 8, 12)] == [1, 3, 4, 3, 4, 4]
 
 
 def test_a_grid_has_a_map_for_each_head_under_its_name() -> None:
@@ -154,6 +160,19 @@ def test_words_are_drawn_where_they_went() -> None:
     sides = [text.get_horizontalalignment() for text in axes.texts if text.get_text()]
     assert sides == ["left", "left", "right", "right"]  # not on the arrow that comes to it
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a b", "b c"]  # type: ignore[union-attr]
+
+
+def test_words_that_come_close_together_stay_readable() -> None:
+    start = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])
+    near = np.array([[4.0, 4.0], [4.1, 4.0], [4.0, 4.1], [4.6, 4.0]])
+    crowd = [Moved(("money", "bank", "grows", "slowly"), start, near), Moved(("river", "bank"), start[:2], near[:2])]
+    picture = moved(crowd)
+    picture.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in picture.axes[0].texts if text.get_text()]
+    assert len(boxes) == 6
+    assert [(a, b) for a in range(6) for b in range(a) if boxes[a].overlaps(boxes[b])] == []
+    marks = picture.axes[0].transData.transform(np.concatenate([near, near[:2]]))
+    assert not [box for box in boxes for x, y in marks if box.contains(x, y)]
 
 
 def test_a_picture_in_which_nothing_moves_says_so() -> None:

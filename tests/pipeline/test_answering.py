@@ -157,10 +157,18 @@ def test_self_attention_is_that_of_the_running_heads(tmp_path: Path, tokenizer: 
     assert told[0].startswith("layer 1, head 1: telescope → ")
     with pytest.raises(Misuse, match=r"unknown word 'telescop'; did you mean 'telescope'\?"):
         looking.joined_by(seen.attention, "telescop")
+    stacked, names, rows, _ = seen.attention.every_head()
+    word, saw = rows.index("telescope"), rows.index("saw")
+    by = int(stacked[:, saw, word].argmax())
+    assert f"saw → telescope: most by {names[by]}, {stacked[by, saw, word]:.2f}" in looking.joined_most(
+        seen.attention, "telescope"
+    )
     assert not network.encoder.stack.layers[0].attention._forward_hooks
     [moved] = looking.moved_by(model, [text])
     assert moved.words[-2:] == ("telescope", ".")
     assert moved.before.shape == moved.after.shape == (9, 8)
+    for vectors in (moved.before, moved.after):  # their directions are compared
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("task", ["tag", "classify"])

@@ -71,7 +71,10 @@ def alignment(
         stacked, names, rows, columns = attention.every_head(layer)
         weights, _, _ = attention.of_words(layer, head)
     if every:
-        drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=result.text), output, font)
+        across = heat.across(len(stacked), attention.heads)
+        drawn(
+            lambda: heat.grid(stacked, rows, columns, names=names, title=result.text, across=across), output, font
+        )  # fmt: skip
         return
     drawn(lambda: heat.alignment(weights, rows, columns, title=result.text), output, font)
 
@@ -95,7 +98,8 @@ def heads(
     attention = inside(loaded, text, to).attention
     with as_asked():
         stacked, names, rows, columns = attention.every_head(layer)
-    drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=text), output, font)
+    across = heat.across(len(stacked), attention.heads)
+    drawn(lambda: heat.grid(stacked, rows, columns, names=names, title=text, across=across), output, font)
     if word is not None:
         print("\n".join([*joined_by(attention, word), "", *joined_most(attention, word)]))
 
@@ -135,7 +139,7 @@ def words(
         split = [each.split() for each in sentences]
         known = Vectors.read(str(vectors), {word for each in split for word in each})
         found = (pulled if attention else bare)(split, known)
-    drawn(lambda: moved(found, title=title), output, font)
+    drawn(lambda: moved(found, title=title, note="" if model is None else "every vector at length 1"), output, font)
 
 
 @plots.command()

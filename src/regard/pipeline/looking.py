@@ -74,17 +74,23 @@ def _encoded(model: Pipeline, text: str, to: str | None) -> tuple[list[int], tup
 
 
 def moved_by(model: Pipeline, texts: Sequence[str], to: str | None = None) -> list[Moved]:
-    """The words of each text before and after the encoder: the mean of the vectors of their tokens."""
+    """The words of each text before and after the encoder: the mean of the vectors of their tokens, at length 1. An
+    encoder writes shorter vectors than it reads; at their own lengths nothing but that would be seen."""
     found = []
     for text in texts:
         seen = inside(model, text.strip(), to)
         names, groups = grouped(text.strip(), seen.attention.source_pieces)
         real = [place for place, name in enumerate(names) if not name.startswith("<")]
         before, after = (
-            np.stack([table[groups[place]].mean(0) for place in real]) for table in (seen.before, seen.after)
+            _unit(np.stack([table[groups[place]].mean(0) for place in real])) for table in (seen.before, seen.after)
         )
         found.append(Moved(tuple(names[place] for place in real), before, after))
     return found
+
+
+def _unit(vectors: Numbers) -> Numbers:
+    scaled: Numbers = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+    return scaled
 
 
 def joined_by(attention: Attention, word: str) -> list[str]:
@@ -100,15 +106,17 @@ def joined_by(attention: Attention, word: str) -> list[str]:
 
 
 def joined_most(attention: Attention, word: str) -> list[str]:
-    """The head that joins a word to each of the others most: `telescope → saw: most by layer 1, head 3, 0.62`."""
-    stacked, names, rows, columns = attention.every_head()
-    row = rows.index(word)
-    best = {column: int(stacked[:, row, column].argmax()) for column in range(len(columns)) if column != row}
-    order = sorted(best, key=lambda column: -stacked[best[column], row, column])
+    """The head that joins a word to each of the others most, and each of them to it, the strongest first:
+    `telescope → saw: most by layer 1, head 3, 0.62`."""
+    stacked, names, rows, _ = attention.every_head()
+    at = rows.index(word)
+    others = [other for other, name in enumerate(rows) if other != at and not name.startswith("<")]
+    pairs = [pair for other in others for pair in ((at, other), (other, at))]
+    best = {pair: int(stacked[:, pair[0], pair[1]].argmax()) for pair in pairs}
+    weight = {pair: float(stacked[best[pair], pair[0], pair[1]]) for pair in pairs}
     return [
-        f"{word} → {columns[at]}: most by {names[best[at]]}, {stacked[best[at], row, at]:.2f}"
-        for at in order
-        if not columns[at].startswith("<")
+        f"{rows[looks]} → {rows[seen]}: most by {names[best[looks, seen]]}, {weight[looks, seen]:.2f}"
+        for looks, seen in sorted(pairs, key=lambda pair: -weight[pair])
     ]
 
 

@@ -70,6 +70,14 @@ def grid(
     return _told(made, chosen, title)
 
 
+def across(maps: int, heads: int) -> int:
+    """How many maps stand side by side: of one layer four, or three where that leaves no gaps; of several layers as
+    many as each has heads, so that a row is a layer."""
+    if maps > heads:
+        return heads
+    return 3 if maps % 4 and maps % 3 == 0 else min(maps, 4)
+
+
 def checked(weights: Weights, rows: Sequence[str], columns: Sequence[str]) -> NDArray[np.float64]:
     """The table, if it has a row for each row's word and a column for each column's."""
     table = np.asarray(weights, float)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from regard.evaluation.pictures import COLOURS, MARKERS, figure, told
 from regard.evaluation.pictures.fonts import fonts
+from regard.evaluation.pictures.labels import apart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,8 +45,9 @@ def plane(vectors: NDArray[Any]) -> tuple[Vectors, Vectors, float]:
     return centre, found, float((sizes[:2] ** 2).sum()) / total if total else 1.0
 
 
-def moved(sentences: Sequence[Moved], *, title: str = "") -> "Figure":
-    """All sentences in one plane: hollow marks before, full ones after, an arrow between."""
+def moved(sentences: Sequence[Moved], *, title: str = "", note: str = "") -> "Figure":
+    """All sentences in one plane: hollow marks before, full ones after, an arrow between. note: what was done to the
+    vectors."""
     chosen = fonts([title, *(word for each in sentences for word in each.words)])
     everything = np.concatenate([np.concatenate([each.before, each.after]) for each in sentences])
     centre, axes_of, kept = plane(everything)
@@ -72,7 +74,11 @@ def moved(sentences: Sequence[Moved], *, title: str = "") -> "Figure":
     axes.legend(prop=chosen.properties(9), frameon=False)
     still = all(np.array_equal(each.before, each.after) for each in sentences)
     said = "without attention nothing moves" if still else "hollow: before attention, full: after"
-    axes.set_xlabel(f"{said}; this plane keeps {kept:.0%} of the differences", fontsize=8)
+    parts = [said, note, f"this plane keeps {kept:.0%} of the differences"]
+    axes.set_xlabel("; ".join(filter(None, parts)), fontsize=8)
     if title:
         axes.set_title(title, loc="left", fontproperties=chosen.properties(11))
-    return told(made, chosen.note)
+    told(made, chosen.note)
+    marks = np.concatenate([(np.asarray(each.after, float) - centre) @ axes_of for each in sentences])
+    apart(made, [text for text in axes.texts if text.get_text()], marks)
+    return made
