@@ -5,9 +5,9 @@
 
 Writes the weights in 8 bits, and scores every direction on the held-out sentences of the training's own data (all of a
 sentence's translations are its references): as it was trained, and as it is shipped, by PyTorch and by CTranslate2. The
-scores go into the card, and with their signatures into benchmarks/results/translator.json. `--first 200` takes so many
-sentences of a direction; `--device cuda` is for the trained model. At the end the sentences of the lecture are
-translated, to be looked at.
+scores of the last go into the card, and all with their signatures into benchmarks/results/translator.json.
+`--first 200` takes so many sentences of a direction, `--only CTranslate2` that way alone; `--device cuda` is for the
+trained model. At the end the sentences of the lecture are translated, to be looked at.
 """
 
 import argparse
@@ -119,6 +119,7 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--first", type=int)
     parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--only", help="one of the ways, by the end of its name: trained, PyTorch, CTranslate2")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--scores", type=Path, default=Path(__file__).with_name("translator.json"))
     given = parser.parse_args()
@@ -131,8 +132,10 @@ def main() -> None:
     }
     if available():
         models["in 8 bits by CTranslate2"] = load_fast(given.output)
+    if given.only is not None:
+        models = {name: model for name, model in models.items() if name.endswith(given.only)}
     found = scored(models, examples, given.beam)
-    rewritten(given.model, given.output, "int8", about(own, found["in 8 bits by PyTorch"]))
+    rewritten(given.model, given.output, "int8", about(own, found[list(found)[-1]]))
     write_text(given.scores, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     shipped = models[list(models)[-1]]
     for to, texts in LOOKED_AT.items():
