@@ -99,6 +99,17 @@ def test_vectors_of_different_width_have_no_likeness(measure: Any) -> None:
         measure(np.ones((2, 1)), np.ones((3, 1)))
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_vectors_of_what_is_no_number_are_refused_and_not_likened(wrong: float) -> None:
+    for measure in (cosine, correlation):
+        with pytest.raises(ValueError, match="a and b: expected finite numbers"):
+            measure([1, 2, wrong], [1, 2, 3])
+    with pytest.raises(ValueError, match="matrix: expected finite numbers; the vector of 'b' has others"):
+        Vectors(["a", "b"], [[1, 2], [wrong, 4]])
+    with pytest.raises(ValueError, match="to: expected finite numbers"):
+        Vectors(["a", "b"], [[1, 2], [3, 4]]).nearest([1, wrong])
+
+
 def test_the_nearest_words_point_the_same_way() -> None:
     near = some().nearest("cat")
     assert [each.word for each in near] == ["dog", "sing"]

@@ -31,6 +31,9 @@ class Vectors:
         self.matrix: NDArray[np.float32] = np.ascontiguousarray(matrix, np.float32)
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(f"matrix: expected [{len(self.words)}, width]; got {list(self.matrix.shape)}")
+        if self.matrix.size and not np.isfinite([self.matrix.min(), self.matrix.max()]).all():
+            place = int(np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))[0])
+            raise ValueError(f"matrix: expected finite numbers; the vector of {self.words[place]!r} has others")
         self.left_out: dict[str, int] = {}
         """Of the file they were read from: words that were not taken, by reason."""
         self._places = {word: place for place, word in enumerate(self.words)}
@@ -113,6 +116,8 @@ class Vectors:
         vector = self[to] if isinstance(to, str) else np.asarray(to, np.float32)
         if vector.shape != (self.width,):
             raise ValueError(f"to: expected a word or a vector [{self.width}]; got {list(vector.shape)}")
+        if not np.isfinite(vector).all():
+            raise ValueError("to: expected finite numbers")
         left_out = {*without, *([to] if isinstance(to, str) else [])}
         cosines = self._directions @ _direction(vector)
         wanted = min(count + len(left_out), len(self))
@@ -159,6 +164,8 @@ def _alike(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.
         np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
         raise ValueError(f"a and b: expected as many vectors on both sides, or one on one; {shapes}") from None
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError("a and b: expected finite numbers")
     return first, second
 
 
