@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from regard.pipeline.model import Pipeline
 from regard.pipeline.results import Result
 from regard.serving.app import make
+from regard.serving.directions import Directions
 from regard.serving.settings import ServerSettings
 from regard.serving.starting import shared
 from regard.serving.translating import Translator
@@ -427,3 +428,14 @@ def test_what_the_schema_says_of_a_path_is_what_it_takes(client: TestClient) -> 
     assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
     assert body["application/json"]["schema"]["required"] == ["q", "source", "target"]
     assert "422" not in json.dumps(schema)
+
+
+def test_what_goes_by_way_of_a_third_language_is_not_explained_and_the_answer_names_it(model: Pipeline) -> None:
+    with client_of(model) as client:
+        client.app.state.server.translator.directions = Directions([("es", "en"), ("en", "de")])  # type: ignore[attr-defined]
+        answer = client.post("/explain", json={"q": "uno.", "source": "es", "target": "de"})
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "Spanish to German goes by way of English: one step alone can be explained"
+        answer = client.post("/explain", json={"q": "uno.", "source": "es", "target": "es"})
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "Spanish to Spanish: there is nothing to translate, and nothing to explain"

@@ -181,6 +181,43 @@ def test_the_equation_stays_in_sight_however_far_one_scrolls(seen: Watched) -> N
     assert 0 <= page.evaluate("document.querySelector('.rg-panel').getBoundingClientRect().top") < 900
 
 
+def test_a_word_that_is_open_can_be_read_however_much_of_it_was_looked_at(seen: Watched) -> None:
+    page = seen.page
+    typed(page)
+    page.click("#words-target .word:nth-child(1)")
+    page.wait_for_selector("#derivation .rg-steps")
+    word = page.locator("#words-target [aria-expanded=true]")
+    page.hover("#words-source .word:nth-child(2)")
+    word.evaluate("word => { word.style.setProperty('--share', 0.9); word.classList.add('strong'); }")
+    assert word.evaluate("word => getComputedStyle(word).color") == "rgb(255, 255, 255)"
+    assert ", 0.9)" in word.evaluate("word => getComputedStyle(word).backgroundImage")  # not a light ground under white
+
+
+def test_languages_are_called_the_same_everywhere(seen: Watched) -> None:
+    page = seen.page
+    told = [{"code": "en", "name": "English", "targets": ["es"]}, {"code": "es", "name": "Castilian", "targets": []}]
+    page.route("**/languages", lambda route: route.fulfill(json=told))
+    page.reload()
+    typed(page)
+    assert page.locator("#target option").all_inner_texts() == ["Castilian"]
+    assert page.inner_text("#words-source .word:first-child") == "into Castilian"
+
+
+def test_why_there_is_nothing_to_look_at_is_said_in_its_place(seen: Watched) -> None:
+    page = seen.page
+    said = "Spanish to German goes by way of English: one step alone can be explained"
+    page.route("**/explain", lambda route: route.fulfill(status=400, json={"error": said}))
+    page.wait_for_selector("#target option", state="attached")
+    page.fill("#text", "one two.")
+    until(page, "!document.querySelector('#unexplained').hidden")
+    assert page.inner_text("#unexplained") == said
+    assert page.is_hidden("#looked")
+    seen.complaints.clear()  # the browser tells the 400 as well
+    page.unroute("**/explain")
+    typed(page, "one.")
+    assert page.is_hidden("#unexplained")
+
+
 def test_of_several_sentences_the_first_is_told_to_be_explained(seen: Watched) -> None:
     page = seen.page
     page.wait_for_selector("#target option", state="attached")

@@ -228,7 +228,7 @@ class _Server:
         source = self.translator.detect(text)[0].language if source == "auto" else source
         way = self.translator.directions.way(source, target)
         if len(way) != 1:
-            raise Refused(400, f"{source} to {target} goes in {len(way)} steps; one that is one step can be explained")
+            raise Refused(400, _unexplained(source, way, target))
         told = await self._in_turn(lambda: self._explained(text, target))
         return JSONResponse(told | {"sentence": text, "sentences": len(spoken)})
 
@@ -282,6 +282,14 @@ class _Server:
 
 def _guess(guess: Guess) -> dict[str, Any]:
     return {"confidence": round(100 * guess.confidence), "language": guess.language}
+
+
+def _unexplained(source: str, way: list[str], target: str) -> str:
+    """Why a way of no step, or of several, is not explained."""
+    said = f"{name(source)} to {name(target)}"
+    if not way:
+        return f"{said}: there is nothing to translate, and nothing to explain"
+    return f"{said} goes by way of {name(way[0])}: one step alone can be explained"
 
 
 def refusal(error: Refused) -> Response:

@@ -70,8 +70,13 @@ const address = {
 
 const percent = (share) => (share >= 0.0995 ? `${Math.round(100 * share)}%` : share >= 0.001 ? `${(100 * share).toFixed(1)}%` : "<0.1%");
 
+// What the server calls its languages: the page calls them the same everywhere.
+const names = new Map();
+const named = (languages) => { for (const { code, name } of languages) names.set(code, name); };
+
 // The English name of a language; its code where it has none.
 function languageName(code) {
+  if (names.has(code)) return names.get(code);
   try {
     return new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
   } catch {

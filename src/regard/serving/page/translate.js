@@ -3,6 +3,7 @@ class Translate {
   constructor(settings, languages, changed) {
     this.settings = settings;
     this.languages = languages;
+    named(languages);
     this.sources = languages.filter((each) => each.targets.length);
     this.changed = changed;
     this.alignment = new Alignment((word) => this.open(word));
@@ -33,12 +34,10 @@ class Translate {
   // Into which languages the chosen one goes; one that stays possible stays chosen.
   targets() {
     const source = $("source").value;
-    const names = new Map(this.languages.map((each) => [each.code, each.name]));
     const own = this.languages.find((each) => each.code === source);
     const codes = [...new Set(own ? own.targets : this.languages.flatMap((each) => each.targets))];
     const before = $("target").value;
-    const name = (code) => names.get(code) ?? languageName(code);
-    $("target").replaceChildren(...codes.map((code) => made("option", { value: code }, name(code))));
+    $("target").replaceChildren(...codes.map((code) => made("option", { value: code }, languageName(code))));
     if (codes.includes(before)) $("target").value = before;
     else if (codes.includes(this.settings.language.target.code)) $("target").value = this.settings.language.target.code;
   }
@@ -132,6 +131,7 @@ class Translate {
     const found = this.languages.find((each) => each.code === this.detected);
     $("detected").textContent = found ? `${found.name}, ${Math.round(told.detectedLanguage.confidence)}% sure` : "";
     if (!told) this.alignment.show(null);
+    tell($("unexplained"), "");
     this.told = null;
   }
 
@@ -147,6 +147,7 @@ class Translate {
       $("looked-how").hidden = false;
       this.told = await asked("explain", { q, source, target: $("target").value }, signal);
       this.alignment.show(this.told.alignment ?? null);
+      tell($("unexplained"), "");
       const { sentence, sentences } = this.told;
       $("looked-of").textContent = sentences > 1 ? `Of the first of ${sentences} sentences: “${sentence}”` : "";
       const { again } = this;
@@ -155,6 +156,7 @@ class Translate {
     } catch (error) {
       if (error.name === "AbortError") throw error;
       this.alignment.show(null);
+      tell($("unexplained"), error.message, () => this.explaining.now(), error);
     }
   }
 
