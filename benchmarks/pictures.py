@@ -3,6 +3,8 @@
     python benchmarks/pictures.py                                     the derivation's page alone
     python benchmarks/pictures.py --vectors glove.txt                 and money bank, river bank; apple, phone, orange
     python benchmarks/pictures.py --model models/en-de [--to de]      and what a trained Transformer looks at
+    python benchmarks/pictures.py --model models/translator --to fr --font NotoSansDevanagari-Regular.ttf
+        --font NotoSansBengali-Regular.ttf                            and where it looks for Hindi and Bengali
     python benchmarks/pictures.py --models models/plain models/bahdanau --data test.en test.de    and scores by length
     python benchmarks/pictures.py --captioner models/captioner --image strip.png
 
@@ -23,7 +25,7 @@ PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 BANKS = ("money bank grows", "river bank flows")
 APPLES = ("apple launched the phone", "apple and orange juice")
 TELESCOPE = "the man saw the astronomer with a telescope"
-SENTENCE = "A black dog is running through the snow."
+SENTENCE = "I saw a black cat in the garden."
 
 
 def regard(*arguments: str) -> None:
@@ -53,10 +55,17 @@ def of_model(folder: str, to: list[str], sentence: str) -> None:
     for name, sentences in (("bank", BANKS), ("apple", APPLES)):
         trained = ["--model", folder, "--title", "a trained encoder"]
         regard("plot", "words", *sentences, *trained, *to, *into(f"{name}-trained.svg"))
-    regard("plot", "heads", folder, TELESCOPE, "--word", "telescope", *to, *into("telescope.png"))
+    regard("plot", "heads", folder, TELESCOPE, "--word", "telescope", "--layer", "-1", *to, *into("telescope.png"))
     regard("plot", "alignment", folder, sentence, *to, *into("alignment.svg"))
     regard("plot", "alignment", folder, sentence, "--every-head", "--layer", "-1", *to, *into("alignment-heads.png"))
     regard("explain", folder, sentence, *to)
+
+
+def of_scripts(folder: str, fonts: list[str]) -> None:
+    """Alignments with Hindi and Bengali, drawn with these fonts."""
+    named = [part for font in fonts for part in ("--font", font)]
+    for language, sentence in (("hi", "I want to read this book."), ("bn", "I want to read this book.")):
+        regard("plot", "alignment", folder, sentence, "--to", language, *named, *into(f"alignment-{language}.png"))
 
 
 def of_page() -> None:
@@ -85,6 +94,7 @@ def main() -> None:
     parser.add_argument("--vectors", help="lines of a word and its numbers (GloVe)")
     parser.add_argument("--model", help="the folder of a trained Transformer")
     parser.add_argument("--to", help="the language, where it knows several")
+    parser.add_argument("--font", action="append", default=[], help="a font file for Hindi, Bengali; draws both")
     parser.add_argument("--sentence", default=SENTENCE, help="whose alignment is drawn")
     parser.add_argument("--models", nargs="+", default=[], help="folders whose scores by length are drawn together")
     parser.add_argument("--data", nargs="+", default=[], help="what they are scored on, as for regard compare")
@@ -100,6 +110,8 @@ def main() -> None:
         of_vectors(given.vectors)
     if given.model:
         of_model(given.model, to, given.sentence)
+        if given.font:
+            of_scripts(given.model, given.font)
     if given.models:
         data = [part for file in given.data for part in ("--data", file)]
         regard("compare", *given.models, *data, *to, "--plot", str(PICTURES / "by-length.svg"))
