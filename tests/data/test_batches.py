@@ -163,6 +163,18 @@ def test_the_position_behind_the_last_batch_is_the_next_epoch(examples: ShardSet
     assert state == batches.state()
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"seed": -1}, "seed: expected a whole number from 0; got -1"),
+        ({"rank": 3, "ranks": 3}, "rank: expected 0 to 2, one of 3 ranks; got 3"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(examples: ShardSet, given: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Batches(examples, BatchSettings(tokens=512), **given)  # type: ignore[arg-type]
+
+
 def test_a_position_in_another_order_is_refused(examples: ShardSet, tmp_path: Path) -> None:
     batches = Batches(examples, BatchSettings(tokens=512))
     next(iter(batches))

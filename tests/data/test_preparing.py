@@ -725,3 +725,7 @@ def test_the_command_tells_bad_input_in_a_line(tmp_path: Path) -> None:
         f"regard: {tmp_path / 'a.tsv'}:2: not UTF-8: byte 0xff at place 2 is not UTF-8"
     )
     assert "Traceback" not in ran.stderr
+    for setting in ("data.seed=-1", "data.train={digits: a, labels: b, seed: -1}"):
+        ran = regard("prepare", str(tmp_path / "c.yaml"), "--set", setting)
+        assert ran.returncode == 2
+        assert re.search(r"^regard: .*seed: expected greater than or equal to 0, came -1", ran.stderr)

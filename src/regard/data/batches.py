@@ -134,6 +134,8 @@ class Batches:
         return batch.pin() if self.pin else batch
 
     def _check(self) -> None:
+        if self.seed < 0:
+            raise ValueError(f"seed: expected a whole number from 0; got {self.seed}")
         if not 0 <= self.rank < self.ranks:
             raise ValueError(f"rank: expected 0 to {self.ranks - 1}, one of {self.ranks} ranks; got {self.rank}")
         if not len(self.examples):

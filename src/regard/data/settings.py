@@ -168,7 +168,7 @@ class DataSettings(Settings):
     max_tokens: int | None = Field(default=None, ge=1)
     """The most tokens a side of a training example may have; longer ones are left out and counted."""
 
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     """Of the dev split and of the sample."""
 
     @property

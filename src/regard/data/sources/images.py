@@ -67,7 +67,7 @@ class Digits(AnySource):
     gap: int = Field(default=8, ge=0)
     """The most empty columns before, between and behind digits; how many is drawn each time."""
 
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     """Of the strips."""
 
     def files(self) -> list[str]:
