@@ -10,6 +10,7 @@ import torch
 
 from regard.worked import mark, problem_from, reach, read_problem, solve
 from regard.worked.marking import MOST_EQUATIONS
+from regard.worked.nodes import Node
 from regard.worked.reach import MOST_SLOPES
 from regard.worked.report import told
 from regard.worked.shipped import shipped
@@ -110,3 +111,16 @@ def test_hundreds_of_wrong_steps_are_marked_in_bounded_work(monkeypatch: pytest.
     asked.clear()
     mark(problem_from(text))
     assert 20 < carried - len(asked) < 300  # each reaches back through more and more steps
+
+
+def test_the_search_for_slips_ends_where_steps_left_out_make_long_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third step is left out and the rest wrong, so that each is tried with many before it put in."""
+    lines = "".join(f"  A{n}: softmax(A{n - 1} @ W) @ W\n" for n in range(1, 300))
+    claims = "".join(f"  A{n}: [[0.91, 0.92], [0.93, 0.94]]\n" for n in range(1, 300) if n % 3)
+    given = "given: {X: [[1.3, 2], [3, 0.4]], W: [[0.3, 0.8], [0.5, 0.1]]}\n"
+    worked: list[int] = []
+    compute = Node.compute
+    monkeypatch.setattr(Node, "compute", lambda *args: worked.append(1) or compute(*args))
+    marks = mark(problem_from(f"{given}steps:\n  A0: X\n{lines}claimed:\n{claims}"))
+    assert marks.counts["wrong"] == 200
+    assert len(worked) < 110_000

@@ -1,6 +1,7 @@
 """Calls in a formula: each argument taken as its parameter wants it."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 from torch import Tensor
@@ -37,7 +38,7 @@ class Call(Node):
     def _function(self) -> Function:
         return functions.FUNCTIONS[self.function]
 
-    @property
+    @cached_property
     def _bound(self) -> dict[str, Any]:
         return self._function.bound(self.arguments, dict(self.options))
 

@@ -2,18 +2,22 @@
 somebody may have worked in one go with it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from regard.worked import changes
 from regard.worked.attempt import VIEWS, Attempt, Slip
 from regard.worked.calls import Call
-from regard.worked.changes import Blanked, Setting, changed
+from regard.worked.changes import Blanked, Change, Setting, changed
 from regard.worked.marks import CUT
 from regard.worked.nodes import Binary, Name, Node, Number
 
-MOST_LOOKS = 20_000
+MOST_LOOKS = 12_000
 """At cells, in the search for slips in one answer, about half a second; where more are needed nothing is said."""
+LOOKS_AT_ALL = 4
+"""What the whole interval of a cell costs, in looks at nearby values."""
+LOOKS_A_PART = 2
+"""What working a changed formula costs for each of its names, numbers, signs and calls, in looks at cells."""
 MOST_FORMS = 12
 """Ways to write one formula with the steps before it put in, of those that are tried."""
 
@@ -36,20 +40,32 @@ def instead(attempt: Attempt) -> Slip | None:
     partial: Slip | None = None
     several = len(attempt.wrong) > 1
     digits = sum(attempt.cells[place].claimed.digits for place in attempt.wrong)
+    for form, change in _candidates(attempt, several):
+        if (found := _explained(attempt, change.to, change.said)) is None:
+            continue
+        slip, whole = found
+        if names := _without_it(attempt, form, change.to):
+            against = against or (_told_against(attempt, slip, names) if whole and digits > 1 else None)
+        elif whole:
+            return slip
+        elif several:
+            partial = partial or slip
+    return against or partial
+
+
+def _candidates(attempt: Attempt, several: bool) -> Iterator[tuple[Form, Change]]:
+    """Every change of every form, until so much has been worked that the search ends."""
+    reach = attempt.reach
+    if reach.looks > MOST_LOOKS:
+        return
     forms, setting = _forms(attempt), _setting(attempt)
     for rule in changes.RULES:
         for form in forms:
             for change in changed(form.root, rule, setting) if form.sure or several else ():
-                if (found := _explained(attempt, change.to, change.said)) is None:
-                    continue
-                slip, whole = found
-                if names := _without_it(attempt, form, change.to):
-                    against = against or (_told_against(attempt, slip, names) if whole and digits > 1 else None)
-                elif whole:
-                    return slip
-                elif several:
-                    partial = partial or slip
-    return against or partial
+                reach.looks += LOOKS_A_PART * change.to.size
+                if reach.looks > MOST_LOOKS:
+                    return
+                yield form, change
 
 
 def _setting(attempt: Attempt) -> Setting:
@@ -139,10 +155,10 @@ def _row(attempt: Attempt, place: int) -> int:
 
 def _gives(attempt: Attempt, recipe: Node, place: int, cut_too: bool = True) -> bool:
     number = attempt.cells[place].claimed
-    attempt.reach.looks += 1
-    if attempt.reach.looks > MOST_LOOKS:
-        raise _Tired
-    for interval in (attempt.reach.nearby, attempt.reach.all):  # the first is quick
+    for interval, looks in ((attempt.reach.nearby, 1), (attempt.reach.all, LOOKS_AT_ALL)):  # the first is quick
+        attempt.reach.looks += looks
+        if attempt.reach.looks > MOST_LOOKS:
+            raise _Tired
         reached = [interval(recipe, place, view) for view in VIEWS]
         if any(number.is_rounded_from(each) or (cut_too and number.is_cut_from(each)) for each in reached):
             return True

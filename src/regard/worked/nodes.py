@@ -7,6 +7,7 @@ person may have worked out instead. Two nodes are equal when they say the same, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
 import torch
@@ -64,10 +65,15 @@ class Node(ABC):
         """The tree with `rule` applied to every node, the parts before the whole."""
         return rule(self.with_parts(*(part.rewritten(rule) for part in self.parts)))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names it reads, each once, in the order they stand."""
-        return tuple(dict.fromkeys(node.name for node in self.walk() if isinstance(node, Name)))
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.names))
+
+    @cached_property
+    def size(self) -> int:
+        """Names, numbers, signs and calls in it."""
+        return 1 + sum(part.size for part in self.parts)
 
     def _bracketed(self, part: "Node", at_least: int) -> str:
         return str(part) if part.binds >= at_least else f"({part})"
@@ -81,6 +87,10 @@ class Name(Node):
     """A given, or the result of an earlier step."""
 
     name: str
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
 
     def made(self, values: Values, watch: Watch | None) -> Tensor:
         return values[self.name]
