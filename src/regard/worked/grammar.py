@@ -149,6 +149,8 @@ class Grammar:
         if kind == "rule" and isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in RULES:
             counts = tuple(self.node(part, depth + 1) for part in tree.args)
             return Rule(tree.func.id, counts, at=self.span(tree))
+        if kind == "rule" and isinstance(tree, ast.Name) and tree.id not in (self.known or (tree.id,)):
+            raise self.wrong(tree, self.unknown_rule(tree.id))
         return self.node(tree, depth + 1)
 
     def words_of(self, function: str, given: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -177,12 +179,17 @@ class Grammar:
                 raise self.wrong(tree, f"of {tree.id}: {unknown('word', word, among)}")
         return Places(tuple(among.index(word) for word in listed), tree.id, at=self.span(tree))
 
+    def unknown_rule(self, name: str) -> str:
+        """Of a mask: a matrix that is not there, or one of the rules misspelt."""
+        guess = nearest(name, RULES)
+        return f"there is no rule {name!r}; did you mean {RULES[guess]!r}?" if guess else self.unknown_name(name)
+
     def unknown_function(self, name: str) -> str:
         if name in RULES:
             return f"{name} is a rule for mask(…): mask(E, {RULES[name]})"
         if self.known is not None and name in self.known:
             return f"{name} is a value and no function; a product is written * or @"
-        known = [*FUNCTIONS, *self.layers]
+        known = [*FUNCTIONS, *self.layers, *RULES]
         guess = nearest(name, known)
         listed = "" if guess else f" (there are: {', '.join(sorted(known))})"
         return f"there is no function {name!r}{_perhaps(guess)}{listed}"
