@@ -69,14 +69,18 @@ def parting(source: Path, target: Path) -> int | None:
     if len(looks[0]) > len(looks[1]):
         looks.reverse()
     shorter, longer = looks
-    shift = len(longer) - len(shorter)
-    straight = np.concatenate([[0.0], np.cumsum(_difference(shorter, longer[: len(shorter)]))])
-    shifted = np.concatenate([[0.0], np.cumsum(_difference(shorter, longer[shift:]))])
-    costs = straight + shifted[-1] - shifted
-    best = int(np.argmin(costs))
-    found = best if costs[-1] - costs[best] >= CLEAR else None
+    found = _only_place(shorter, longer)
     before = _first_of_several(shorter, longer, len(shorter) if found is None else found)
     return found if before is None else before
+
+
+def _only_place(shorter: Looks, longer: Looks) -> int | None:
+    """The place from which on all lines fit shifted; None where it fits as well to cut the longer off at the end."""
+    straight = np.concatenate([[0.0], np.cumsum(_difference(shorter, longer[: len(shorter)]))])
+    shifted = np.concatenate([[0.0], np.cumsum(_difference(shorter, longer[len(longer) - len(shorter) :]))])
+    costs = straight + shifted[-1] - shifted
+    best = int(np.argmin(costs))
+    return best if costs[-1] - costs[best] >= CLEAR else None
 
 
 def _first_of_several(shorter: Looks, longer: Looks, end: int) -> int | None:
