@@ -130,6 +130,19 @@ def test_a_class_is_marked_as_a_table_with_a_row_each(regard) -> None:  # type: 
     assert rows[6:] == ["3 answers, 1 without a mistake.", "First wrong at E (2)."]
 
 
+def test_an_answer_file_handed_in_blank_has_its_row(regard) -> None:  # type: ignore[no-untyped-def]
+    Path("class").mkdir()
+    Path("class/a.yaml").write_text(RIGHT)
+    regard("worksheet", "self-attention", "-o", "class/blank.yaml")
+    ran = regard("check", "class", "--quiet")
+    assert ran.status == 0
+    assert [row.split() for row in ran.out.splitlines()[2:4]] == [
+        ["Ada", "1", "0", "0", "5", "-"],
+        ["blank", "0", "0", "0", "6", "-"],
+    ]
+    assert "2 answers" in ran.out
+
+
 def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_marked(regard) -> None:  # type: ignore[no-untyped-def]
     Path("a.yaml").write_text(RIGHT)
     Path("b.yaml").write_text("given: [\n")

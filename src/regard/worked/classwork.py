@@ -31,11 +31,15 @@ class Answer:
     name: str = ""
     marks: Marks | None = None
     error: str = ""
+    handed_in: bool = False
+    """Whether the file only answers a problem of another file: it is somebody's, even where nothing is filled in."""
 
     @property
     def empty(self) -> bool:
         """Whether nothing is claimed and nobody named: a problem, and no answer to one."""
-        return self.marks is not None and not self.name and self.marks.counts["unclaimed"] == len(self.marks.steps)
+        if self.marks is None or self.name or self.handed_in:
+            return False
+        return self.marks.counts["unclaimed"] == len(self.marks.steps)
 
     @property
     def wrong(self) -> bool:
@@ -100,7 +104,7 @@ def answer(path: str | Path) -> Answer:
     """One answer, marked."""
     try:
         problem = read_problem(path)
-        return Answer(str(path), problem.answered_by, mark(problem))
+        return Answer(str(path), problem.answered_by, mark(problem), handed_in=problem.is_answer)
     except Misuse as error:
         return Answer(str(path), error=str(error))
 

@@ -62,6 +62,8 @@ class Problem:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     path: str = ""
     answered_by: str = ""
+    is_answer: bool = False
+    """Whether the file only answers a problem that stands in another."""
 
     def step(self, name: str) -> ProblemStep:
         for step in self.steps:

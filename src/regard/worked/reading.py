@@ -99,7 +99,7 @@ class _Reader:
         asked = _read(self.asked_for(top), asked=True)
         problem = replace(
             asked, title=self.take.text(top, "title") or asked.title, about=self.take.text(top, "about") or asked.about,
-            path=self.name, answered_by=self.take.text(top, "name"), claimed={},
+            path=self.name, answered_by=self.take.text(top, "name"), claimed={}, is_answer=True,
         )  # fmt: skip
         return replace(problem, claimed=self.claimed(top, problem))
 
