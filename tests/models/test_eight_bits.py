@@ -158,6 +158,6 @@ def test_a_card_shows_scores_of_several_directions_as_a_table(tmp_path: Path) ->
     card = (tmp_path / "README.md").read_text()
     assert (
         "| | sentences | BLEU |\n| --- | ---: | ---: |\n| English → Spanish | 400 | 48.25 |\n"
-        "| Hindi → English | 90 | 9 |\n"
+        "| Hindi → English | 90 | 9.00 |\n"
     ) in card
     assert card.count("Short sentences.") == 1

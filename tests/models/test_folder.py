@@ -86,6 +86,15 @@ def test_the_card_says_what_it_is_trained_on_what_and_how_good(tmp_path: Path) -
         assert said in card
 
 
+def test_the_card_of_a_model_of_several_languages_says_into_which_it_may_be_asked(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train(["one two", "uno dos"], TokenizerSettings(vocabulary=300), languages=("es", "de"))
+    sizes = Sizes(source=tokenizer.vocabulary, target=tokenizer.vocabulary)
+    sides = {"source": tokenizer, "target": tokenizer}
+    save_folder(tmp_path / "m", build(SMALL, sizes, "translate"), task="translate", tokenizers=sides)
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert 'model.translate(["…"], to="es")  # or de' in card
+
+
 def test_nothing_in_a_folder_executes(folder: Path) -> None:
     assert {each.suffix for each in folder.iterdir()} == {".json", ".safetensors", ".md"}
     assert (folder / "weights.safetensors").read_bytes()[8:9] == b"{"

@@ -15,11 +15,19 @@ TOLD = ("name", "source", "target", "trained_on", "scores", "licence", "remarks"
 """What the card tells in places of its own; all else in `about` is listed under Details."""
 
 
-def card(model: Model, task: str, about: Mapping[str, Any], *, names: Sequence[str] = (), folder: str = "model") -> str:
-    """Markdown."""
+def card(
+    model: Model,
+    task: str,
+    about: Mapping[str, Any],
+    *,
+    names: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    folder: str = "model",
+) -> str:
+    """Markdown. `languages`: those it may be asked to translate into, where there are several."""
     name = about.get("name", folder)
-    parts = [f"# {name}", _what(model, task, about, names), *_trained(about), *_scores(about), _use(task, folder)]
-    parts += _details(about)
+    parts = [f"# {name}", _what(model, task, about, names), *_trained(about), *_scores(about)]
+    parts += [_use(task, folder, languages), *_details(about)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -52,15 +60,27 @@ def _scores(about: Mapping[str, Any]) -> list[str]:
 def _table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Rows of the same columns."""
     names = list(next(iter(rows.values())))
+    columns = [_column([row[name] for row in rows.values()]) for name in names]
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
-    for name, row in rows.items():
-        lines.append(f"| {name} | {' | '.join(_written(each) for each in row.values())} |")
+    lines += [f"| {name} | {' | '.join(row)} |" for name, row in zip(rows, zip(*columns, strict=True), strict=True)]
     return "\n".join(lines)
 
 
-def _use(task: str, folder: str) -> str:
+def _column(values: Sequence[Any]) -> list[str]:
+    """Numbers of one column with the same decimals."""
+    told = [_written(each) for each in values]
+    if not all(isinstance(each, float) for each in values) or any("e" in each or "n" in each for each in told):
+        return told
+    places = max(len(each.partition(".")[2]) for each in told)
+    return [f"{each:.{places}f}" for each in values]
+
+
+def _use(task: str, folder: str, languages: Sequence[str]) -> str:
     call = "translate" if task in ("translate", "reconstruct") else "predict"
-    return f'## Use\n\n```python\nimport regard\n\nmodel = regard.load("{folder}")\nmodel.{call}(["…"])\n```'
+    first, others = languages[:1], languages[1:]
+    to = f', to="{first[0]}"' if first else ""
+    or_ = f"  # or {', '.join(others)}" if others else ""
+    return f'## Use\n\n```python\nimport regard\n\nmodel = regard.load("{folder}")\nmodel.{call}(["…"]{to}){or_}\n```'
 
 
 def _details(about: Mapping[str, Any]) -> list[str]:

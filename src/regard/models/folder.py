@@ -80,7 +80,9 @@ def save_folder(
         "format": FORMAT, "format_version": VERSION, "regard": __version__, **what, "names": list(names),
         "tokenizers": files, "about": dict(about or {}),
     }  # fmt: skip
-    write_text(folder / CARD, card(model, task, held["about"], names=names, folder=folder.resolve().name))
+    languages = tokenizers["source"].languages if tokenizers and "source" in tokenizers else ()
+    told = card(model, task, held["about"], names=names, languages=languages, folder=folder.resolve().name)
+    write_text(folder / CARD, told)
     write_text(folder / MODEL, json.dumps(held, indent=2, ensure_ascii=False) + "\n")
 
 
