@@ -9,6 +9,7 @@ import jsonschema_rs
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import regard
@@ -182,3 +183,24 @@ def test_in_a_document_it_is_said_in_words_that_can_be_broken() -> None:
     tex = overwritten().latex(only="a[1]")
     assert r"\neq" in tex
     assert r"\mbox{written}\allowbreak" in tex
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["gelu", "gelu by tanh", "sigmoid", "silu", "softplus", "mish", "elu", "tanh"])
+def test_small_results_of_large_numbers_are_no_suspects(name: str, kind: torch.dtype) -> None:
+    """Where 1 + erf(x) or 1 + tanh(x) is nearly nothing, all its digits are rounding."""
+    function = getattr(F, name) if hasattr(F, name) else lambda x: F.gelu(x, approximate="tanh")
+    with regard.trace() as tape:
+        y = function(torch.linspace(-40, 40, 801, dtype=kind))
+    derivation = tape.derivation(y)
+    assert untrue(derivation, derivation.target, True).tolist() == []
+
+
+@pytest.mark.parametrize("name", ["gelu", "sigmoid", "silu"])
+def test_what_was_written_over_beside_them_is_found_all_the_same(name: str) -> None:
+    x = torch.tensor([-4.0, -3, 3])
+    with regard.trace() as tape:
+        y = getattr(F, name)(x)
+    x.numpy()[:] = [-3.99, -3.01, 3.01]
+    derivation = tape.derivation(y)
+    assert untrue(derivation, derivation.target, True).tolist() == [0, 1, 2]

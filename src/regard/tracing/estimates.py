@@ -21,7 +21,7 @@ class Estimate(NamedTuple):
 
 
 ZERO = np.zeros((), np.float64)
-_erf = np.frompyfunc(math.erf, 1, 1)
+_erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf(a: Reals) -> Reals:
@@ -30,15 +30,21 @@ def erf(a: Reals) -> Reals:
 
 
 def sigmoid(a: Reals) -> Reals:
-    found: Reals = 0.5 * (1 + np.tanh(a / 2))
-    return np.where(a < -18, np.exp(np.minimum(a, 0)), found)
+    """With all its digits where it is small: 1 + tanh(a / 2) has none there."""
+    e = np.exp(-np.abs(a))
+    return np.where(a < 0, e, 1) / (1 + e)
+
+
+def gelu(a: Reals) -> Reals:
+    found: Reals = a * np.asarray(_erfc(-a / math.sqrt(2)), np.float64) / 2
+    return found
 
 
 FUNCTIONS: dict[str, Callable[[Reals], Any]] = {
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh, "sigmoid": sigmoid, "erf": erf, "abs": np.abs,
     "relu": lambda a: np.maximum(a, 0), "silu": lambda a: a * sigmoid(a), "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "gelu": lambda a: a * (1 + erf(a / math.sqrt(2))) / 2, "atan": np.arctan, "floor": np.floor, "ceil": np.ceil,
-    "gelu_tanh": lambda a: a * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a**3))) / 2, "round": np.round,
+    "gelu": gelu, "atan": np.arctan, "floor": np.floor, "ceil": np.ceil, "round": np.round,
+    "gelu_tanh": lambda a: a * sigmoid(math.sqrt(8 / math.pi) * (a + 0.044715 * a**3)),
     "trunc": np.trunc, "sign": np.sign, "log1p": np.log1p, "expm1": np.expm1, "softplus": lambda a: np.logaddexp(a, 0),
     "log2": np.log2, "log10": np.log10, "exp2": np.exp2, "not": lambda a: a == 0, "isinf": np.isinf, "isnan": np.isnan,
     "reciprocal": lambda a: 1 / a, "rsqrt": lambda a: 1 / np.sqrt(a), "square": np.square, "asin": np.arcsin,
@@ -48,6 +54,9 @@ FUNCTIONS: dict[str, Callable[[Reals], Any]] = {
 
 EXACT = frozenset({"abs", "relu", "floor", "ceil", "round", "trunc", "sign", "not", "isinf", "isnan"})
 """Whose results need no rounding."""
+
+HALVED = frozenset({"gelu", "gelu_tanh"})
+"""Computed as a · (1 + f) / 2 with f near -1 where a is far below 0: what is left of 1 + f is its rounding."""
 
 COMPARED: dict[str, Callable[[Reals, Reals], Any]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
@@ -103,6 +112,8 @@ def called(name: str, parts: list[Estimate], unit: float) -> Estimate:
         with_more, with_less = (np.asarray(function(at), np.float64) for at in (value + error, value - error))
         off = np.maximum(np.abs(with_more - found), np.abs(with_less - found))
         off = np.where(error > 0, np.where(np.isnan(off), np.inf, off), 0)
+    if name in HALVED:
+        off = off + unit * np.abs(value) / 2
     return Estimate(found, off) if name in EXACT else rounded(found, off, unit * 4)
 
 
