@@ -205,7 +205,8 @@ SAYS = {
         lambda: normalise.gumbel(temprature=1),
         "unknown setting of gumbel 'temprature'; did you mean 'temperature'?",
     ),
-    "no settings": (lambda: normalise.softmax(x=1), "unknown setting of softmax 'x'"),
+    "no settings": (lambda: normalise.softmax(x=1), "unknown setting of softmax 'x'. (known: none)"),
+    "its name": (lambda: normalise.gumbel(name="x"), "unknown setting of gumbel 'name'. (known: hard, temperature)"),
     "temperature": (lambda: normalise.gumbel(temperature=0), "gumbel: temperature must be above 0; got 0"),
     "centres": (
         lambda: Gaussian(torch.zeros(5), 1.0).weights(torch.zeros(2, 3)),

@@ -6,7 +6,7 @@ its default settings, and can be called for others: `normalise.gumbel(temperatur
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
@@ -45,7 +45,7 @@ class Normaliser(ABC):
 
     def __call__(self, **settings: Any) -> Self:
         """The same normaliser with other settings."""
-        known = self.__dataclass_fields__
+        known = [field.name for field in fields(self)]
         for setting in settings:
             if setting not in known:
                 raise ValueError(unknown(f"setting of {self.name}", setting, known))

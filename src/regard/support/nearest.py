@@ -20,4 +20,4 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     guess = nearest(name, names)
     hint = f"; did you mean {guess!r}?" if guess else "."
-    return f"unknown {kind} {name!r}{hint} (known: {', '.join(names)})"
+    return f"unknown {kind} {name!r}{hint} (known: {', '.join(names) or 'none'})"
