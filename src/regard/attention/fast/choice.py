@@ -46,7 +46,7 @@ PATHS = (
     Path("short", short.obstacle, short.run, how=once.said),
     Path("flex", flex.obstacle, flex.run, how=once.said),
     Path("sdpa", sdpa.obstacle, sdpa.run, how=once.said),
-    # Compiled and interpreted, but not yet run on a GPU: until then it waits to be asked.
+    # Called one by one from Python it is not yet quick at every size: until then it waits to be asked.
     Path("additive", additive.obstacle, additive.run, by_itself=False, how=once.said),
     Path("additive_cpu", cpu.obstacle, scored=cpu.scored, worth=cpu.worth, how=cpu.how),
 )
