@@ -289,3 +289,10 @@ def test_a_mark_that_a_normal_form_joins_stays_with_its_character(kind: Any, for
     assert held >= {place for place, each in enumerate(text) if not each.isspace()}
     if form != "none":
         assert all(start not in (4, 7, 8, 11) for start, _ in spans)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "characters", "words"])
+def test_tags_ends_and_spaces_are_no_tokens_that_the_model_knows(kind: Any) -> None:
+    tokenizer = Tokenizer.train(["ab ba"] * 9, TokenizerSettings(kind=kind, vocabulary=12, min_count=1), ["es"])
+    share = {text: tokenizer.unknown_share(tokenizer.encode(text, language="es")) for text in ("☃ ☃ ꙮ", "ab ba", "")}
+    assert share == {"☃ ☃ ꙮ": 1, "ab ba": 0, "": 0}

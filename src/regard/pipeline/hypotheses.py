@@ -9,7 +9,7 @@ from regard.decoding.results import Hypothesis
 from regard.pipeline.results import Attention, Piece, Result
 from regard.pipeline.sources import Cutting
 from regard.text.sentences import joined
-from regard.text.specials import SPECIALS, UNKNOWN
+from regard.text.specials import SPECIALS
 from regard.text.tokenizer import Tokenizer
 
 
@@ -30,7 +30,7 @@ def _one(text: str, tokens: Sequence[int], found: Hypothesis, source: Tokenizer 
         attention = Attention(found.weights.float().cpu().numpy(), output, text, rows, columns)
     return Result(
         text, output, found.score, found.log_prob, tuple(target.shown(found.tokens)), tuple(found.token_scores),
-        found.ending, attention, unknown=tokens.count(UNKNOWN) / len(tokens) if tokens else 0.0,
+        found.ending, attention, unknown=source.unknown_share(tokens) if source is not None else 0.0,
     )  # fmt: skip
 
 

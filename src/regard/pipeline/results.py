@@ -152,7 +152,7 @@ class Result:
     parts: tuple["Result", ...] = ()
     """The sentences, where the text was cut into such."""
     unknown: float = 0.0
-    """The share of the source's tokens that the model does not know."""
+    """The share of the source's tokens that the model does not know, those that stand for no text left out."""
     problem: str = ""
     """Why there is no output."""
     notes: tuple[str, ...] = ()

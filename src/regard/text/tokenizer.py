@@ -214,6 +214,15 @@ class Tokenizer:
         """Each token alone, to be looked at: spaces as spaces, special tokens by name, pieces of letters as \\x.."""
         return [self._shown[self._checked(int(number))] for number in numbers]
 
+    def unknown_share(self, numbers: Sequence[int]) -> float:
+        """How much of what stands for text is unknown; tags, the end and a space alone stand for none."""
+        spoken = [number for number in numbers if number not in self._blank]
+        return spoken.count(UNKNOWN) / len(spoken) if spoken else 0.0
+
+    @cached_property
+    def _blank(self) -> frozenset[int]:
+        return self._silent | {number for number, shown in enumerate(self._shown) if not shown.strip()}
+
     @cached_property
     def _silent(self) -> frozenset[int]:
         return frozenset({PAD, START, END, *self.tags.values()})

@@ -18,7 +18,6 @@ from regard.pipeline.hypotheses import of_text
 from regard.pipeline.results import Result
 from regard.pipeline.sources import LONGEST, Cut, Cutting, Part, cut, target_language
 from regard.support.errors import Failure, Misuse
-from regard.text.specials import UNKNOWN
 from regard.text.tokenizer import Tokenizer
 
 EXPORTED = "exported.json"
@@ -173,7 +172,7 @@ class Fast:
                 Result(
                     part.text, target.decode(numbers), each.score(settings), each.log_prob,
                     tuple(target.shown(numbers)), each.token_scores, each.ending,
-                    unknown=part.tokens.count(UNKNOWN) / len(part.tokens) if part.tokens else 0.0,
+                    unknown=self.tokenizers["source"].unknown_share(part.tokens),
                 )
             )  # fmt: skip
         return replace(made[0], others=tuple(made[1:]))
