@@ -51,6 +51,18 @@ def test_it_is_built_once_and_found_again(anew: Path, monkeypatch: pytest.Monkey
 
 
 @needs_compiler
+def test_it_is_believed_whatever_the_caller_has_set(anew: Path) -> None:
+    default = torch.get_default_dtype()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert native.built().code is not None
+    native.built.cache_clear()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert native.built().code is not None
+    finally:
+        torch.set_default_dtype(default)
+
+
 def test_another_processor_has_another_library(anew: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_compile", lambda _, to: to.write_bytes(b""))
     own = native._library("/bin/sh")

@@ -152,9 +152,9 @@ def _opened(path: Path) -> ctypes.CDLL:
 
 
 def _right(code: ctypes.CDLL) -> bool:
-    """Whether it gives the formula's numbers."""
-    with torch.no_grad():
-        q, k, v = (torch.arange(float(n)).cos() * 3 for n in (3 * 70, 5 * 70, 70))
+    """Whether it gives the formula's numbers: in float32, whatever the caller's autocast or defaults say."""
+    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        q, k, v = (torch.arange(n, dtype=torch.float32, device="cpu").cos() * 3 for n in (3 * 70, 5 * 70, 70))
         q, k = q.view(1, 3, 70), k.view(1, 5, 70)
         hidden = torch.tanh(q.unsqueeze(2) + k.unsqueeze(1))
         grad = (hidden @ v).cos()
