@@ -32,7 +32,8 @@ def erf(a: Reals) -> Reals:
 def sigmoid(a: Reals) -> Reals:
     """With all its digits where it is small: 1 + tanh(a / 2) has none there."""
     e = np.exp(-np.abs(a))
-    return np.where(a < 0, e, 1) / (1 + e)
+    found: Reals = np.where(a < 0, e, 1.0) / (1 + e)
+    return found
 
 
 def gelu(a: Reals) -> Reals:
