@@ -1,5 +1,7 @@
 """Names of steps: unique, by label, by path, by the names that the code gives its inputs."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -122,3 +124,18 @@ def test_a_parameter_made_as_a_view_of_another_has_its_numbers() -> None:
     assert torch.equal(directions.value, layer.parametrizations.weight.original1)
     assert directions.role == "parameter"
     assert every_equation_is_true(derivation) > 8
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("x", "A"), "label: expected a tensor to name; got str"),
+        ((torch.ones(2), 3), "label: expected a name of letters on one line; got 3"),
+        ((torch.ones(2), ""), "label: expected a name of letters on one line; got ''"),
+        ((torch.ones(2), "a\nb"), r"label: expected a name of letters on one line; got 'a\\nb'"),
+        ((torch.ones(2), "A", 5), "label: expected a formula as text; got 5"),
+    ],
+)
+def test_a_label_that_names_nothing_is_one_sentence(given: tuple[Any, ...], said: str) -> None:
+    with regard.trace(), pytest.raises(ValueError, match=said):
+        label(*given)

@@ -92,6 +92,7 @@ class Tape:
         """What `label` says, in the thread that is recorded."""
         if threading.get_ident() != self._thread:
             return
+        _check_label(tensor, name, formula)
         record = self.records[self.number(tensor)]
         record.labels.append((name, formula, self.modules.path))
         if record.view is not None:  # the module's name for the same numbers, laid out otherwise, stands back
@@ -233,3 +234,13 @@ class Tape:
                 f"the trace holds more than max_elements={self._max_elements:,} numbers, at {what}{where}: trace less, "
                 "raise max_elements, or leave the values of big tensors out with largest="
             )
+
+
+def _check_label(tensor: Any, name: Any, formula: Any) -> None:
+    """Looked at here, where a tape listens: without one a label costs nothing."""
+    if not isinstance(tensor, Tensor):
+        raise ValueError(f"label: expected a tensor to name; got {type(tensor).__name__}")
+    if not isinstance(name, str) or not name.isprintable() or not name.strip():
+        raise ValueError(f"label: expected a name of letters on one line; got {name!r}")
+    if not isinstance(formula, str):
+        raise ValueError(f"label: expected a formula as text; got {formula!r}")
