@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from regard import prepare
 from regard.config import settings_from
 from regard.data.readers import Bad, Example, reading, tagged
 from regard.data.readers.spans import Span, spans_of, tags_of
@@ -355,6 +356,14 @@ def test_conllu_takes_words_and_leaves_ranges_and_empty_nodes(tmp_path: Path) ->
     assert fields(found) == [(["Do", "n't", "go"], ["AUX", "PART", "VERB"]), (["Hi"], ["INTJ"])]
     assert bad(found) == [(9, "wrong number of columns", "3 between tabs, expected 10")]
     assert fields(read(conllu=name, tags="xpos"))[0][1] == ["VB", "RB", "VB"]
+
+
+@pytest.mark.parametrize(("kind", "line"), [("conllu", 5), ("tagged", 2)])
+def test_a_word_without_its_tag_is_told_with_its_own_line(kind: str, line: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "a", CONLLU.replace("\tVERB\t", "\t\t") if kind == "conllu" else "a\tX\nb\t\nc\tX\n")
+    settings = {"train": {kind: path}, "dev_size": 0, "tokenizer": {"vocabulary": 300}}
+    with pytest.raises(Misuse, match=f"a:{line}: an empty side: tag . is empty"):
+        prepare(settings, tmp_path / "prepared", quiet=True)
 
 
 @pytest.mark.parametrize(

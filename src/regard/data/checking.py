@@ -41,8 +41,8 @@ class Checker:
             if not (fields[place].isprintable() and fields[place].strip(" ")) and (found := self._text(fields[place])):
                 return self._bad(example, place, found)
         for place, sort in self._others:
-            if found := self._other(fields[place], sort):
-                return self._bad(example, place, found)
+            if other := self._other(fields[place], sort):
+                return self._bad(example, place, other[:2], word=other[2])
         if self._pairs_up and len(fields[0]) != len(fields[1]):
             said = f"{len(fields[0])} words and {len(fields[1])} tags; expected a tag for each word"
             return self._bad(example, 0, ("words and tags that do not pair up", said))
@@ -59,21 +59,23 @@ class Checker:
             return "control characters", f"has {what}, U+{code:04X}, at place {found.start() + 1}"
         return None
 
-    def _other(self, field: Any, sort: Sort) -> Found:
+    def _other(self, field: Any, sort: Sort) -> tuple[Reason, str, int] | None:
+        """What is wrong, and with which word or tag (from 1; 0: with all of them)."""
         if not len(field) or (sort == "image" and not field.size):
-            return "an empty side", "is empty"
+            return "an empty side", "is empty", 0
         if sort in ("words", "tags"):
             for number, word in enumerate(field, 1):
                 if not word.isprintable() or not word.strip(" "):
                     reason, said = self._text(word) or (None, "")
                     if reason:
-                        return reason, f"{'word' if sort == 'words' else 'tag'} {number} {said}"
+                        return reason, f"{'word' if sort == 'words' else 'tag'} {number} {said}", number
         return None
 
-    def _bad(self, example: Example, place: int, found: tuple[Reason, str]) -> Bad:
+    def _bad(self, example: Example, place: int, found: tuple[Reason, str], word: int = 0) -> Bad:
         reason, said = found
+        line = example.lines[word - 1] if word and example.lines else example.line
         shown = f"the {self._names[place]} {said}" if said.startswith(("is ", "has ")) else said
-        return Bad(example.line, reason, shown, as_text(example.fields), file=int(self._in_two_files and place > 0))
+        return Bad(line, reason, shown, as_text(example.fields), file=int(self._in_two_files and place > 0))
 
 
 def as_text(fields: tuple[Any, ...]) -> str:

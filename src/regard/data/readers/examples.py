@@ -1,6 +1,6 @@
 """What readers give: examples, and lines that cannot be used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ class Example(NamedTuple):
 
     line: int
     fields: tuple[Any, ...]
+    lines: Sequence[int] = ()
+    """Where each word has a line of its own: which."""
 
 
 class Bad(NamedTuple):

@@ -86,7 +86,7 @@ def _out_of_order(rows: list[_Row]) -> Bad | None:
 
 
 def _sentence(rows: list[_Row], word: int, tag: int, width: int, words_only: bool) -> Example | Bad:
-    words, tags = [], []
+    words, tags, lines = [], [], []
     for row in rows:
         fields = row.text.split("\t")
         if len(fields) != width:
@@ -95,7 +95,8 @@ def _sentence(rows: list[_Row], word: int, tag: int, width: int, words_only: boo
             continue
         words.append(fields[word])
         tags.append(fields[tag])
-    return Example(rows[0].line, (words, tags))
+        lines.append(row.line)
+    return Example(rows[0].line, (words, tags), lines)
 
 
 def _spans(found: Example, first_form: bool) -> Example | Bad:
@@ -103,7 +104,7 @@ def _spans(found: Example, first_form: bool) -> Example | Bad:
     tags = spans.from_iob1(tags) if first_form else tags
     place = spans.wrong(tags)
     if place is None:
-        return Example(found.line, (words, tags))
+        return found._replace(fields=(words, tags))
     before = tags[place - 1] if place else "the start"
     said = f"the tag {tags[place]} of {words[place]!r} after {before} makes no span"
     return Bad(found.line + place, "tags that make no spans", said, f"{words[place]}\t{tags[place]}")
