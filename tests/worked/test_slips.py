@@ -303,3 +303,20 @@ def test_work_goes_on_from_the_unrounded_value_of_a_slip() -> None:
     marks = mark(replace(problem, claimed={**problem.claimed, "E": rounded}))
     assert (marks["E"].slip or "").startswith("no scaling")
     assert [step.verdict for step in marks.steps][3:] == ["wrong", "follows", "follows"]
+
+
+def test_work_goes_on_unrounded_where_the_digits_kept_between_are_right_by_chance() -> None:
+    # Of the scores of a transposed weight come 0.99 and 0.01 in the second row, as of the right ones: 0.9944 and 0.9958
+    # are both 0.99. What was made of 0.9944 follows from the weight, and is no mistake of its own.
+    problem = problem_from("""\
+given:
+  X: [[1, 0.5, 2], [0.3, 1.2, -1], [2, 0.1, 0.7]]
+  W_Q: [[1, 0.5, 0.2], [0.1, 2, 0.3], [0.7, 0.2, 1]]
+  W_K: [[2, 1, 0.4], [1, 0.3, 0.8], [0.5, 1, 0.1]]
+  W_V: [[1, 2, 0.3], [3, 0.5, 1], [0.2, 1, 1.5]]
+steps: {Q: X @ W_Q, K: X @ W_K, V: X @ W_V, M: 'mask(Q @ K.T / sqrt(3), causal)', A: softmax(M), Z: A @ V}
+""")
+    given = {name: each.value for name, each in problem.given.items()}
+    marks = mark(answered_truly(problem, 2, Q=given["X"] @ given["W_Q"].T))
+    assert [step.verdict for step in marks.steps] == ["wrong", "right", "right", "follows", "right", "follows"]
+    assert marks["Z"].wrong == ()

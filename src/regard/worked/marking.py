@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.worked.attempt import Attempt, Slip
+from regard.worked.attempt import VIEWS, Attempt, Slip
 from regard.worked.formula import Formula
 from regard.worked.known import Known, Recipe, Verdict
 from regard.worked.limits import spelled as shape_spelled
@@ -126,12 +126,13 @@ class _Marker:
             return "right", ""
         if number.is_rounded_from(reach.walked(name, place, "true")):
             return "right", ""
-        if self._led_astray(recipe, place):
+        astray = self._led_astray(recipe, place)
+        if astray or self._led_astray_unrounded(recipe, place):
             following = reach.all(recipe, place, "own")
             if number.is_rounded_from(following) or number.is_rounded_from(reach.walked(name, place, "own")):
                 return "follows", ""
             # Who cuts digits off has seen them: they are those of the claimant's own numbers.
-            if number.is_cut_from(following):
+            if astray and number.is_cut_from(following):
                 return "follows", CUT
         return ("right", CUT) if number.is_cut_from(reach.all(recipe, place, "true")) else ("wrong", "")
 
@@ -139,6 +140,11 @@ class _Marker:
         """Whether a cell that is not right stands among those it is made from, and matters."""
         own, kept = (float(value[place]) for value in self._ways(recipe))
         return own != kept and not math.isclose(own, kept, rel_tol=ALIKE)
+
+    def _led_astray_unrounded(self, recipe: Recipe, place: int) -> bool:
+        """Whether a mistake further back matters, which the cells between no longer show in the digits they keep."""
+        own, true = (float(self.reach.values(recipe, view)[-1].flatten()[place]) for view in VIEWS)
+        return own != true and not math.isclose(own, true, rel_tol=ALIKE)
 
     def _ways(self, recipe: Recipe) -> tuple[Tensor, Tensor]:
         """The step worked from the claimant's numbers as they are, and with only the right ones of them."""
