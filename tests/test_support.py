@@ -1,12 +1,15 @@
 """What several rooms lean on: writing without loss, and the nearest right name."""
 
+import ctypes
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from regard.support.atomic import write_text, writing
+from regard.support.memory import give_back_freed_memory
 from regard.support.nearest import nearest, unknown
 
 
@@ -53,3 +56,29 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all_known() -> None:
         "unknown score 'additve'; did you mean 'additive'? (known: additive, dot)"
     )
     assert unknown("score", "zzz", ["dot"]) == "unknown score 'zzz'. (known: dot)"
+
+
+def resident() -> float:
+    """MiB of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc is asked")
+def test_freed_memory_between_blocks_that_are_used_is_given_back() -> None:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "malloc_trim"):
+        pytest.skip("another C library than glibc")
+    libc.malloc.restype = ctypes.c_void_p
+    size = 64 << 10
+    blocks = [ctypes.c_void_p(libc.malloc(size)) for _ in range(1000)]
+    for block in blocks:
+        ctypes.memset(block, 1, size)
+    for place, block in enumerate(blocks):
+        if place % 10:  # what stays holds the rest back
+            libc.free(block)
+    before = resident()
+    assert give_back_freed_memory()
+    assert resident() < before - 40
+    for block in blocks[::10]:
+        libc.free(block)

@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -439,3 +440,21 @@ def test_what_goes_by_way_of_a_third_language_is_not_explained_and_the_answer_na
         answer = client.post("/explain", json={"q": "uno.", "source": "es", "target": "es"})
         assert answer.status_code == 400
         assert answer.json()["error"] == "Spanish to Spanish: there is nothing to translate, and nothing to explain"
+
+
+def test_memory_that_searches_freed_is_given_back_and_nothing_is_done_while_nothing_is_asked(
+    model: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    monkeypatch.setattr("regard.serving.app.TIDY", 0.05)
+    monkeypatch.setattr("regard.serving.app.give_back_freed_memory", lambda: given.append(time.monotonic()))
+    with client_of(model) as client:
+        time.sleep(0.3)
+        assert given == []
+        for count in (1, 2):
+            assert client.post("/translate", json={"q": "one.", "source": "en", "target": "es"}).status_code == 200
+            until = time.monotonic() + 20
+            while len(given) < count and time.monotonic() < until:
+                time.sleep(0.02)
+            time.sleep(0.3)
+            assert len(given) == count

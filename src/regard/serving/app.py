@@ -31,6 +31,7 @@ from regard.serving.settings import ServerSettings
 from regard.serving.translating import Translated, Translator
 from regard.serving.worked import worked_routes
 from regard.support.errors import Misuse
+from regard.support.memory import give_back_freed_memory
 from regard.text.detector import Guess
 from regard.text.sentences import sentences
 from regard.version import __version__
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("regard.serving")
 FORMATS = ("text", "html")
+TIDY = 10.0
+"""Seconds after which freed memory is given back."""
 PLAIN = ("/", "/health", "/metrics", "/docs", "/openapi.json")
 """What is answered without a key and is not counted against a client."""
 
@@ -59,7 +62,9 @@ def make(
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(_tidying(translator))
         yield
+        tidying.cancel()
         translator.close()
 
     app = FastAPI(
@@ -94,6 +99,16 @@ def make(
         )
     app.openapi_schema = schema.cleaned(app.openapi())
     return app
+
+
+async def _tidying(translator: Translator) -> None:
+    """What searches have freed is given back to the system, every few seconds in which there were any."""
+    before = 0
+    while True:
+        await asyncio.sleep(TIDY)
+        if (begun := translator.batcher.begun) != before:
+            before = begun
+            await asyncio.to_thread(give_back_freed_memory)
 
 
 class _Server:

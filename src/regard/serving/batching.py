@@ -39,6 +39,8 @@ class Batcher(Generic[A]):
         """Texts that no answer has come for."""
         self.sizes: deque[int] = deque(maxlen=1000)
         """Of the latest batches."""
+        self.begun = 0
+        """Batches since the start."""
         self._lines: dict[Hashable, _Line[A]] = {}
         self._threads = ThreadPoolExecutor(side_by_side, "translate")
         self._free = asyncio.Semaphore(side_by_side)
@@ -95,6 +97,7 @@ class Batcher(Generic[A]):
     async def _answered(self, key: Hashable, batch: list[_Piece[A]]) -> None:
         loop = asyncio.get_running_loop()
         self.sizes.append(len(batch))
+        self.begun += 1
         try:
             answers = await loop.run_in_executor(self._threads, self.work, key, [piece.text for piece in batch])
             for piece, answer in zip(batch, answers, strict=True):

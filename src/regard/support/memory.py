@@ -1,4 +1,4 @@
-"""Memory that was given back is kept at hand: a search asks for the same megabytes again at every step."""
+"""Memory that was freed: kept at hand where the same megabytes are asked for at every step, given back where not."""
 
 import ctypes
 import sys
@@ -21,3 +21,17 @@ def keep_freed_memory() -> bool:
     except (OSError, AttributeError):
         return False
     return bool(mallopt(MMAP_THRESHOLD, LARGE)) and bool(mallopt(TRIM_THRESHOLD, KEPT))
+
+
+def give_back_freed_memory() -> bool:
+    """Ask glibc to give the system whatever whole pages it holds that nobody uses; whether there was something.
+
+    What threads free stays in the heaps of those threads, in holes between what is still used, and grows with the
+    largest of what was ever done at the same time: a server that answered many would keep that for good.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return bool(ctypes.CDLL(None).malloc_trim(0))
+    except (OSError, AttributeError):
+        return False
