@@ -206,6 +206,18 @@ def test_curves_by_length_are_hollow_where_there_are_few() -> None:
     assert [list(map(float, line.get_ydata())) for line in steps.get_lines()] == [[3.0, 2.0], [2.5]]  # type: ignore[arg-type]
 
 
+def test_the_highest_mark_by_length_stands_whole_in_the_picture() -> None:
+    sources = tuple(" ".join(["word"] * n) for n in [5] * 40 + [15])
+    examples = Examples("made", sources, tuple((each,) for each in sources), "text")
+    said = ["wrong", "wrong", *sources[2:]]  # somewhat lower where they are short
+    axes = by_length([assess("one", examples, said)]).axes[0]
+    axes.get_figure().draw_without_rendering()  # type: ignore[union-attr]
+    highest = max(float(line.get_ydata()[0]) for line in axes.get_lines())  # type: ignore[arg-type, index]
+    room = axes.bbox.y1 - axes.transData.transform((0, highest))[1]
+    assert room > 3.5 / 72 * axes.get_figure().dpi  # type: ignore[union-attr]
+    assert [label.get_text().split("\n")[1] for label in axes.get_xticklabels()][1] == "1 sentence"
+
+
 def test_no_picture_asks_for_a_screen() -> None:
     import subprocess
     import sys

@@ -27,11 +27,12 @@ def by_length(found: Sequence[Assessment], *, title: str = "") -> "Figure":
             axes.plot(
                 place, value, marker, color=colour, markerfacecolor="white" if bucket.few else colour, markersize=7
             )
-    names = [f"{bucket.name}\n{bucket.count:,} sentences" for bucket in found[0].lengths]
+    names = [f"{each.name}\n{each.count:,} sentence{'s' * (each.count != 1)}" for each in found[0].lengths]
     axes.set_xticks(range(len(names)), names, fontsize=8)
     axes.set_xlabel("words of the source")
     axes.set_ylabel(found[0].scores[0].name)
-    axes.set_ylim(bottom=0)
+    highest = max((each.score.value for one in found for each in one.lengths if each.score is not None), default=0.0)
+    axes.set_ylim(0, 1.06 * highest or 1.0)  # the whole of the highest mark
     axes.set_xlim(-0.4, len(names) - 0.6)
     if len(found) > 1:
         axes.legend(prop=chosen.properties(9), frameon=False)
