@@ -122,6 +122,16 @@ def test_without_a_backward_pass_there_is_a_sentence() -> None:
     assert x.grad is not None
 
 
+def test_one_tensor_may_stand_in_place_of_a_list_of_it() -> None:
+    W = torch.ones(3, 2, requires_grad=True)
+    with regard.trace() as tape:
+        loss = W.square().sum()
+        loss.backward()
+    alone, listed = tape.derivation(loss, gradients=W), tape.derivation(loss, gradients=[W])
+    assert alone == listed
+    assert any(step.name.startswith("∂") for step in alone.steps)
+
+
 def test_hooks_do_not_outlive_the_trace() -> None:
     x = torch.randn(3, requires_grad=True)
     with regard.trace() as tape:

@@ -70,11 +70,11 @@ class Tape:
     def __repr__(self) -> str:
         return f"Tape of {len(self.records)} tensors, {self.elements:,} numbers"
 
-    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] = ()) -> "Derivation":
+    def derivation(self, tensor: Tensor, gradients: Sequence[Tensor] | Tensor = ()) -> "Derivation":
         """How a tensor was computed, and its gradients for others, where it was differentiated inside the trace."""
         from regard.tracing.reading import read
 
-        return read(self, tensor, gradients)
+        return read(self, tensor, [gradients] if isinstance(gradients, Tensor) else gradients)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
