@@ -89,11 +89,12 @@ def test_pictures_are_drawn_by_the_command(folder: Path, tmp_path: Path, capsys:
         picture.unlink()
     out = capsys.readouterr().out
     assert "six → " in out
-    looked = {line.split(" ")[2]: float(line[-4:]) for line in out.splitlines() if "most by" in line}
-    assert set(looked) == {"two:", ".:"}
+    looked = {line.split(":")[0]: float(line[-4:]) for line in out.splitlines() if "most by" in line}
+    assert set(looked) == {"six → two", "two → six", "six → .", ". → six"}
     heads = inside(load(folder), "two six.", "es").attention.every_head()[0]
     place = heads.shape[1] - 3  # the tag, two, six, the full stop, the end
-    assert looked["two:"] == pytest.approx(heads[:, place, place - 1].max(), abs=0.005)
+    assert looked["six → two"] == pytest.approx(heads[:, place, place - 1].max(), abs=0.005)
+    assert looked["two → six"] == pytest.approx(heads[:, place - 1, place].max(), abs=0.005)
     for wrong, said in (
         (["words", "money bank"], "name a file of --vectors, or a --model"),
         (["words", "money tree", "--vectors", str(vectors)], "vectors: there are none for tree"),
