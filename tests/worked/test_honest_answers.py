@@ -77,6 +77,17 @@ def test_honest_answers_through_twenty_steps_are_never_marked_wrong(seed: int) -
         assert mark(answer).counts["wrong"] == mark(answer).counts["follows"] == 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_honest_answers_through_hundreds_of_steps_are_never_marked_wrong(seed: int) -> None:
+    chance = random.Random(seed)
+    x, w = ([[round(chance.uniform(-1, 1), 1) for _ in range(4)] for _ in range(rows)] for rows in (6, 4))
+    layers = "\n".join(f"  Y{k}: encoder_layer(Y{k - 1}, W, W, W, W, W, scale=root)" for k in range(1, 20))
+    answer = honest(problem_from(f"given:\n  X: {x}\n  W: {w}\nsteps:\n  Y0: X\n{layers}\n"), chance, left_out=0)
+    assert answer is not None
+    assert len(answer.claimed) > 200
+    assert mark(answer).counts["wrong"] == mark(answer).counts["follows"] == 0
+
+
 def never_wrong(chance: random.Random, count: int, significant: bool, blank: float = 0.0) -> None:
     marked = 0
     while marked < count:

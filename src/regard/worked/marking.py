@@ -63,7 +63,7 @@ class _Marker:
     """Goes through the steps in order and remembers what was claimed and how it stands."""
 
     def __init__(self, problem: Problem, known: Known) -> None:
-        self.problem, self.known, self.reach = problem, known, Reach(known)
+        self.problem, self.known, self.reach = problem, known, Reach(known, len(problem.steps))
         self.formulas = {step.name: step.formula for step in problem.steps}
         self._equations = 0
         self._worked_for: Recipe | None = None

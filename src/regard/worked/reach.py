@@ -64,8 +64,8 @@ class _Line(NamedTuple):
 class Reach:
     """The intervals, worked out where they are asked for and kept."""
 
-    def __init__(self, known: Known) -> None:
-        self.known, self.walks = known, Walks(known)
+    def __init__(self, known: Known, steps: int) -> None:
+        self.known, self.walks = known, Walks(known, steps)
         self._cells: dict[tuple[int, int, View], Interval] = {}
         self._lines: dict[tuple[int, View], list[_Line]] = {}
         self._values: dict[tuple[int, View], list[Tensor]] = {}

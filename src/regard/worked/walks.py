@@ -15,6 +15,7 @@ from regard.worked.known import Known, Recipe, View
 from regard.worked.tolerance import Interval
 
 WALKS = 64
+"""In an answer of as many steps as can be worked so often; fewer where there are hundreds."""
 MOST_WORKED = 5_000
 """Times that a step is worked in one answer, under half a second; beyond, no more is known of the steps that follow."""
 MOST_CELLS = 5_000_000
@@ -24,8 +25,8 @@ MOST_CELLS = 5_000_000
 class Walks:
     """Worked out step by step, where they are asked for, and kept."""
 
-    def __init__(self, known: Known) -> None:
-        self.known = known
+    def __init__(self, known: Known, steps: int) -> None:
+        self.known, self.count = known, min(WALKS, MOST_WORKED // max(steps, 1))
         self._unrounded: dict[tuple[str, View], list[Tensor]] = {}
         self._hulls: dict[tuple[str, View], tuple[Tensor, Tensor]] = {}
         self._worked, self._cells = 0, 0
@@ -50,13 +51,13 @@ class Walks:
             known = all(sources.values()) and self._affords(name)
             chance = random.Random(f"{name} {view}")
             taken = {each: self._taken(each, view, values, chance) for each, values in sources.items()} if known else {}
-            walks = range(WALKS if known else 0)
+            walks = range(self.count if known else 0)
             self._unrounded[name, view] = [self._one(recipe, name, {n: taken[n][k] for n in taken}) for k in walks]
         return self._unrounded[name, view]
 
     def _affords(self, name: str) -> bool:
-        self._worked += WALKS
-        self._cells += WALKS * self.known.true[name].numel()
+        self._worked += self.count
+        self._cells += self.count * self.known.true[name].numel()
         return self._worked <= MOST_WORKED and self._cells <= MOST_CELLS
 
     def _taken(self, name: str, view: View, unrounded: list[Tensor], chance: random.Random) -> list[Tensor]:
