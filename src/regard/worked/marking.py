@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.worked.attempt import VIEWS, Attempt, Slip
+from regard.worked.attempt import Attempt, Slip
 from regard.worked.formula import Formula
 from regard.worked.known import Known, Recipe, Verdict
 from regard.worked.limits import spelled as shape_spelled
@@ -30,7 +30,7 @@ from regard.worked.problem import Claimed, Given, Problem, ProblemStep
 from regard.worked.reach import Reach
 from regard.worked.slips import named
 from regard.worked.solution import solve
-from regard.worked.tolerance import Written, written
+from regard.worked.tolerance import Interval, Written, written
 
 ALIKE = 1e-12
 """Two values that differ by less, as a share of them, are the same number worked in another order."""
@@ -126,14 +126,15 @@ class _Marker:
             return "right", ""
         if number.is_rounded_from(reach.walked(name, place, "true")):
             return "right", ""
-        astray = self._led_astray(recipe, place)
-        if astray or self._led_astray_unrounded(recipe, place):
+        if self._led_astray(recipe, place):
             following = reach.all(recipe, place, "own")
             if number.is_rounded_from(following) or number.is_rounded_from(reach.walked(name, place, "own")):
                 return "follows", ""
             # Who cuts digits off has seen them: they are those of the claimant's own numbers.
-            if astray and number.is_cut_from(following):
+            if number.is_cut_from(following):
                 return "follows", CUT
+        elif number.is_rounded_from(self._unrounded(recipe, place)):
+            return "follows", ""
         return ("right", CUT) if number.is_cut_from(reach.all(recipe, place, "true")) else ("wrong", "")
 
     def _led_astray(self, recipe: Recipe, place: int) -> bool:
@@ -141,10 +142,10 @@ class _Marker:
         own, kept = (float(value[place]) for value in self._ways(recipe))
         return own != kept and not math.isclose(own, kept, rel_tol=ALIKE)
 
-    def _led_astray_unrounded(self, recipe: Recipe, place: int) -> bool:
-        """Whether a mistake further back matters, which the cells between no longer show in the digits they keep."""
-        own, true = (float(self.reach.values(recipe, view)[-1].flatten()[place]) for view in VIEWS)
-        return own != true and not math.isclose(own, true, rel_tol=ALIKE)
+    def _unrounded(self, recipe: Recipe, place: int) -> Interval:
+        """What a mistake further back leads to, where the cells between no longer show it in the digits they keep."""
+        value = float(self.reach.values(recipe, "own")[-1].flatten()[place])
+        return Interval(value, value)
 
     def _ways(self, recipe: Recipe) -> tuple[Tensor, Tensor]:
         """The step worked from the claimant's numbers as they are, and with only the right ones of them."""
