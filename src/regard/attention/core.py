@@ -116,8 +116,9 @@ def attend(
     """
     if value is None:  # to weigh without one there is weigh
         raise ValueError("value: expected a tensor; got NoneType")
-    if implementation == "auto" and normalise is normalisers.softmax and not (details or dropout or generator):
-        quick = sdpa.at_once(query, key, value, score, mask) if bias is None else None
+    plainly = implementation == "auto" and normalise is normalisers.softmax and not details and bias is None
+    if plainly and generator is None and type(dropout) is float and dropout == 0.0:
+        quick = sdpa.at_once(query, key, value, score, mask)
         if quick is not None:
             return quick
     call = checks.checked(query, key, value, score, bias, mask, normalise, dropout, generator)

@@ -172,7 +172,7 @@ def _short(heads: MultiHead, device: torch.device, dtype: torch.dtype) -> bool:
         device.type == "cuda"
         and dtype in short.KINDS
         and short.available()
-        and heads.head_width <= short.WIDEST
+        and short.too_much(1, heads.head_width, device, trains=False) is None
         and heads.score == scores.ScaledDot()
         and heads.normalise == normalise.softmax
     )

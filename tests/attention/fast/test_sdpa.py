@@ -149,7 +149,18 @@ def test_the_call_made_most_is_answered_at_once_as_it_would_be_otherwise(
     {"key": torch.randn(2, 1, 5, 8)}, {"query": torch.randn(2, 3, 5, 8, dtype=torch.float64)}, {"score": scores.Dot()},
     {"query": torch.randn(2, 3, 4, 8), "mask": masks.causal()}, {"mask": masks.lengths([5, 2])},
     {"query": torch.randn(2, 3, 5, 7)}, {"key": torch.randn(2, 3, 0, 8), "value": torch.randn(2, 3, 0, 8)},
-], ids=str)  # fmt: skip
+], ids=[
+    "one head of keys", "another kind", "another score", "not square", "lengths", "another width", "no keys",
+])  # fmt: skip
 def test_any_other_is_looked_at_more_closely(changed: dict[str, Any]) -> None:
     given = {name: torch.randn(2, 3, 5, 8) for name in ("query", "key", "value")}
     assert sdpa.at_once(**({**given, "score": scores.ScaledDot(), "mask": None} | changed)) is None
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"dropout": None}, "dropout: expected a share"), ({"generator": 0}, "generator: expected a torch.Generator"),
+])  # fmt: skip
+def test_what_is_wrong_is_said_though_it_looks_like_nothing(wrong: dict[str, Any], said: str) -> None:
+    query = torch.randn(1, 2, 3, 4)
+    with pytest.raises(ValueError, match=said):
+        attend(query, query, query, **wrong)

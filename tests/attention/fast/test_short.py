@@ -136,7 +136,7 @@ def test_the_operation_is_sound() -> None:
 @pytest.mark.parametrize(("changed", "said"), [
     ({"mask": None}, "without a mask"), ({"score": scores.Cosine()}, "before they are cleared"),
     ({"dropout": 0.1}, "dropout"), ({"keys": 130}, "more than 128"), ({"dtype": torch.float32}, "bfloat16"),
-    ({"width": 160}, "wider"),
+    ({"width": 160}, "wider"), ({"width": 96, "keys": 70}, "heads up to 64 wide"),
 ])  # fmt: skip
 def test_what_it_does_not_serve_is_said(changed: dict[str, Any], said: str) -> None:
     keys, width, dtype = changed.get("keys", 5), changed.get("width", 8), changed.get("dtype", torch.bfloat16)
@@ -146,3 +146,12 @@ def test_what_it_does_not_serve_is_said(changed: dict[str, Any], said: str) -> N
         softmax, changed.get("dropout", 0.0), None,
     )  # fmt: skip
     assert said in (short.unlike(call) or "")
+
+
+def test_a_gpu_that_holds_too_little_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = torch.device("cuda")
+    for room, fits in ((0, (False, False)), (100 << 10, (True, False)), (227 << 10, (True, True))):
+        monkeypatch.setattr(short.gpu, "_room", lambda _, room=room: room)
+        found = tuple(short.too_much(places, 64, device, trains=True) is None for places in (64, 128))
+        assert found == fits
+        assert (short.too_much(512, 64, device, trains=False) is None) is fits[0]

@@ -100,7 +100,7 @@ def test_in_half_precision_gradients_are_near_those_of_autocast() -> None:
 
 
 def test_rows_beyond_the_short_kernels_go_another_way_to_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.models.fused.looking.SHORT", 4)
+    monkeypatch.setattr("regard.attention.fast.short.gpu.SHORT", 4)
     test_logits_and_gradients_are_those_of_the_network("as it comes")
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.attention import attend, masks
 from regard.attention.fast.short import gpu
-from regard.attention.fast.short.gpu import FREE, SHORT, WIDEST, Rows
+from regard.attention.fast.short.gpu import FREE, Rows, too_much
 from regard.models.fused.linear import Joined, linear
 from regard.models.fused.sums import Slot, Sums
 
@@ -28,11 +28,12 @@ class Heads:
     width: int
     lengths: Tensor | None
     causal: bool
+    device: torch.device
 
     @property
     def short(self) -> bool:
         """Whether the kernels of short rows serve."""
-        return max(self.queries, self.keys) <= SHORT and self.width <= WIDEST
+        return too_much(max(self.queries, self.keys), self.width, self.device, trains=True) is None
 
     def rows(self, q: Tensor, k: Tensor, v: Tensor) -> Rows:
         shift = self.keys - self.queries if self.causal else FREE

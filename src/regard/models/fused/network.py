@@ -177,7 +177,7 @@ class Fused:
 
     def _heads(self, tokens: Tensor, keys: int, lengths: Tensor | None, *, causal: bool) -> Heads:
         sizes = self.model.settings.heads, self.model.settings.one_head
-        return Heads(len(tokens), tokens.shape[1], keys, *sizes, lengths, causal)
+        return Heads(len(tokens), tokens.shape[1], keys, *sizes, lengths, causal, tokens.device)
 
     def _copied(self) -> tuple[list[Layer], list[Layer], Joined | None, Tensor]:
         """All matrices in the products' kind of numbers."""

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from regard.attention.call import Call, cleared
 from regard.attention.fast import sdpa
-from regard.attention.fast.short.gpu import FREE, SHORT, WIDE, WIDEST, Rows
+from regard.attention.fast.short.gpu import FREE, SHORT, Rows, too_much
 from regard.attention.masks import Causal, Lengths, Mask, holds_cells, parts
 from regard.attention.scores import Dot, DotScore, ScaledDot
 
-__all__ = ["FREE", "KINDS", "SHORT", "WIDEST", "Rows", "available", "obstacle", "of_rows", "run", "short_attention"]
+__all__ = ["FREE", "KINDS", "SHORT", "Rows", "available", "obstacle", "of_rows", "run", "short_attention", "too_much"]
 
 KINDS = (torch.bfloat16, torch.float16)
 LONGEST = 1024
@@ -58,23 +58,13 @@ def available() -> bool:
     return find_spec("triton") is not None
 
 
-@cache
-def _room(device: torch.device) -> int:
-    """The bytes that a program may hold beside its registers; 0 on a GPU that does not multiply bfloat16."""
-    facts = torch.cuda.get_device_properties(device)
-    return int(getattr(facts, "shared_memory_per_block_optin", 0)) if facts.major >= 8 else 0
-
-
 def obstacle(call: Call) -> str | None:
     """What stands in the way, in words; None where nothing does."""
     if call.query.device.type != "cuda":
         return "its kernels run on a GPU only"
     if (said := unlike(call)) is not None:
         return said
-    if not available():
-        return "triton is not installed"
-    needed = (160 << 10) if _trains(call) and max(call.shape[-2:]) > WIDE else 96 << 10
-    return None if _room(call.query.device) >= needed else "this GPU holds too little at a time"
+    return None if available() else "triton is not installed"
 
 
 def unlike(call: Call) -> str | None:
@@ -99,13 +89,10 @@ def unlike(call: Call) -> str | None:
         return "it takes [batch, heads, length, width]"
     if call.query.shape[1] % call.given_key.shape[1] or call.given_key.shape[1] != call.given_value.shape[1]:
         return "heads of queries must be a multiple of those of keys and values"
-    if max(call.query.shape[-1], call.given_value.shape[-1]) > WIDEST:
-        return f"heads are wider than {WIDEST}"
-    trains = _trains(call)
-    if trains and max(call.shape[-2:]) > SHORT:
-        return f"gradients of more than {SHORT} places are not computed at a time"
-    if trains and max(call.shape[-2:]) > WIDE and max(call.query.shape[-1], call.given_value.shape[-1]) > WIDE:
-        return f"gradients of more than {WIDE} places are computed of heads up to {WIDE} wide"
+    width = max(call.query.shape[-1], call.given_value.shape[-1])
+    said = too_much(max(call.shape[-2:]), width, call.query.device, trains=_trains(call))
+    if said is not None:
+        return said
     return f"there are more than {LONGEST} keys" if call.shape[-1] > LONGEST else None
 
 

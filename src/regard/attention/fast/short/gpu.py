@@ -1,6 +1,7 @@
 """The kernels of short rows as functions of tensors: which tiles, which strides."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -14,6 +15,29 @@ WIDE = 64
 FREE = 1 << 30
 """Of `shift`: no bound on what a query sees."""
 LOG2E = 1.4426950408889634
+KEPT, KEPT_LONG = 96 << 10, 160 << 10
+"""Bytes that a program holds beside its registers at the most, and for the gradients of more than `WIDE` places."""
+
+
+def too_much(places: int, width: int, device: torch.device, *, trains: bool) -> str | None:
+    """Why so many places (of queries or keys, the more of them) of such heads do not fit, in words; None: they do."""
+    if width > WIDEST:
+        return f"heads are wider than {WIDEST}"
+    if trains and places > SHORT:
+        return f"gradients of more than {SHORT} places are not computed at a time"
+    if trains and places > WIDE and width > WIDE:
+        return f"gradients of more than {WIDE} places are computed of heads up to {WIDE} wide"
+    needed = KEPT_LONG if trains and places > WIDE else KEPT
+    if device.type == "cuda" and _room(device) < needed:
+        return "this GPU holds too little at a time"
+    return None
+
+
+@cache
+def _room(device: torch.device) -> int:
+    """The bytes that a program may hold beside its registers; 0 on a GPU that does not multiply bfloat16."""
+    facts = torch.cuda.get_device_properties(device)
+    return int(getattr(facts, "shared_memory_per_block_optin", 0)) if facts.major >= 8 else 0
 
 
 @dataclass(frozen=True, eq=False)
